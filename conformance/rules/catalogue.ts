@@ -1,18 +1,21 @@
 /** All rules, in the order in which they are run. */
 import type { Rule } from "../probe/rule.ts";
 import { bodies } from "./bodies.ts";
-import { callers } from "./callers.ts";
 import { combinations } from "./combinations.ts";
 import { environment } from "./environment.ts";
 import { etag } from "./etag.ts";
 import { fieldValues } from "./field-values.ts";
+import { forbiddenFields } from "./forbidden-fields.ts";
 import { ifMatchRules } from "./if-match.ts";
 import { lasting } from "./lasting.ts";
 import { metrics } from "./metrics.ts";
 import { order } from "./order.ts";
+import { tenants } from "./other-tenants.ts";
 import { problems } from "./problems.ts";
 import { races } from "./races.ts";
+import { readsAtOnce } from "./reads-at-once.ts";
 import { selectedFields } from "./selected-fields.ts";
+import { sharedVersion } from "./shared-version.ts";
 import { unknownFields } from "./unknown-fields.ts";
 
 /** A family that stands in several files. */
@@ -26,7 +29,9 @@ export const catalogue: readonly Rule[] = [
   ...order,
   ...races,
   ...byId(selectedFields, unknownFields, fieldValues, bodies),
-  ...callers,
+  ...byId(forbiddenFields, sharedVersion),
+  ...tenants,
+  readsAtOnce,
   ...combinations,
   ...metrics,
   ...environment,

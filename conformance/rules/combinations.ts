@@ -5,6 +5,7 @@ import type { Answered } from "../probe/answered.ts";
 import { type Attempt, BASE, SPECIAL } from "../probe/attempt.ts";
 import { type Asker, type CombinedRead, combinedReads } from "../probe/combined-reads.ts";
 import { combinedForeign, combinedRefusals, combinedUpdates } from "../probe/combined-writes.ts";
+import { deniedField, memberOf } from "../probe/forbidden-field.ts";
 import { holds } from "../probe/holds.ts";
 import { CALLERS } from "../probe/read-by.ts";
 import { afterBase, NEEDS } from "../probe/refused.ts";
@@ -14,7 +15,6 @@ import { LAG_MS } from "../probe/trial.ts";
 import { COMPRESSED } from "../probe/ways-of-reading.ts";
 import { plain } from "../target/names.ts";
 import type { Field } from "../target/profile-file.ts";
-import { deniedField, memberOf } from "./callers.ts";
 
 const SELECTIONS: readonly (readonly Field[])[] = [
   ["name"],

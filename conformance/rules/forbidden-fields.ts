@@ -1,12 +1,12 @@
-/** AUT: field-level authorization; tenants stand in other-tenants.ts. */
+/** AUT: fields that a caller may not read. */
 
-import type { Customer } from "../fixtures/ground.ts";
-import { CouldNotRun, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
-import { accepted, isClientError } from "../http/status.ts";
+import { CouldNotRun } from "../http/outcome-signal.ts";
+import { accepted } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
-import { type Attempt, SPECIAL } from "../probe/attempt.ts";
-import { holds } from "../probe/holds.ts";
+import type { Attempt } from "../probe/attempt.ts";
+import { spellings } from "../probe/field-spellings.ts";
+import { type Forbidden, forbidden, memberOf, mustHide, revealed } from "../probe/forbidden-field.ts";
 import {
   CURRENT,
   type Derive,
@@ -20,11 +20,9 @@ import {
 } from "../probe/if-match-forms.ts";
 import { refusedToMain } from "../probe/just-before.ts";
 import { lists, otherPathsOf, pathEnd } from "../probe/other-paths.ts";
-import { enforced, notEnforced } from "../probe/race.ts";
 import { readBy } from "../probe/read-by.ts";
-import { judgeRefusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { difference, type Snapshot } from "../probe/snapshot.ts";
+import type { Snapshot } from "../probe/snapshot.ts";
 import type { Lines, Weight } from "../probe/trial.ts";
 import {
   claims,
@@ -35,82 +33,9 @@ import {
   usualParameters,
   type WayOfReading,
 } from "../probe/ways-of-reading.ts";
-import { plain } from "../target/names.ts";
-import { FIELDS, type Field } from "../target/profile-file.ts";
-import { tenants } from "./other-tenants.ts";
-import { readsAtOnce } from "./reads-at-once.ts";
 
 const hurts = "Personal data reaches someone who may not see it.";
 const omitted = "A caller takes a silent omission for an empty field.";
-
-export const memberOf = (seen: Seen, field: Field) =>
-  Object.entries(seen.object ?? {}).find(([name]) => plain(name) === field);
-
-/**
- * The field that the limited caller may not read: the profile says it, else the first that it is refused, or that is
- * left out, null or masked where the main caller is shown a value.
- */
-export async function deniedField(t: Attempt): Promise<Field> {
-  const named = t.kit.profile.limited?.denied;
-  if (named !== undefined) return named;
-  for (const field of ["email", "name", "status", "id"] as const) {
-    const query = `?fields=${field}`;
-    const purpose = "find the forbidden field";
-    const theirs = () => t.get(t.kit.main, { query, caller: "limited", purpose });
-    const valueIn = (seen: Seen) => memberOf(seen, field)?.[1] ?? null;
-    const seen = await theirs();
-    if (isClientError(seen.status)) return field;
-    if (seen.status !== 200) continue;
-    const own = valueIn(await t.get(t.kit.main, { query, purpose: "the same by the main caller" }));
-    if (own === null || Bun.deepEquals(own, valueIn(seen))) continue;
-    // Somebody else may have written between the two.
-    if (Bun.deepEquals(valueIn(await theirs()), valueIn(seen))) return field;
-  }
-  throw new CouldNotRun(
-    "the limited caller is refused no field; name the forbidden one with --limited-denied",
-  );
-}
-
-type Forbidden = {
-  readonly field: Field;
-  readonly value: unknown;
-  readonly others: Field[];
-  readonly control: Seen;
-};
-
-/** The forbidden field and its value as the main caller reads it. The control request: the main caller is answered. */
-async function forbidden(t: Attempt, to: Customer = t.kit.main, known?: Field): Promise<Forbidden> {
-  const field = known ?? (await deniedField(t));
-  const control = await t.get(to, {
-    query: `?fields=${field}`,
-    purpose: "control request: the main caller",
-  });
-  const value = memberOf(control, field)?.[1];
-  if (control.status !== 200 || value === undefined)
-    throw new CouldNotRun(`the main caller reads no ${field} itself (${control.status})`, ["FLD-01"]);
-  return { field, value, others: FIELDS.filter((other) => other !== field), control };
-}
-
-/**
- * Whether the answer gives the value away. The id stands in the path anyway and a status is a word like any other,
- * so those two count as members of a body alone.
- */
-function revealed(seen: Seen, field: Field, value: unknown): boolean {
-  if (field !== "id" && field !== "status") return holds(seen, value);
-  return accepted(seen.status) && memberOf(seen, field)?.[1] === value;
-}
-
-/** Looks at an answer to the limited caller, beside the main caller's. */
-function mustHide(
-  read: Answered,
-  { field, value, control }: Forbidden,
-  what: string,
-  weight: Weight = {},
-): void {
-  read.control({ differs: "the main caller asks", seen: control });
-  const found = `the answer ${read.seen.status} to ${what} holds the forbidden ${field}`;
-  read.must("no-value", !revealed(read.seen, field, value), found, weight);
-}
 
 /** Whether a forbidden field is answered instead of refused. A page for people is no answer. */
 const isAnswered = ({ status, object }: Seen) => status === 304 || (accepted(status) && object !== undefined);
@@ -190,146 +115,15 @@ async function staysHidden(t: Attempt): Promise<void> {
     t.note = `; the limited caller's ${skipped.join(" and ")}, so what it reads afterwards was not looked at`;
 }
 
-/** Names under which other APIs, frameworks and query parsers know a selection of fields. */
-const PARAMETERS = [
-  ..."fields[] fields%5B%5D fields[0] Fields %66ields field _fields $fields select $select include expand".split(
-    " ",
-  ),
-  ..."$expand projection attributes props columns view".split(" "),
-];
-
-/** Letters that a case folding, or a mapping to capitals, takes for others. */
-const folded = (name: string) => name.replaceAll("i", "\u0131").replaceAll("s", "\u017f");
-
-function spellings(field: Field, ok: Field, quick: boolean): string[] {
-  const code = field.charCodeAt(0).toString(16);
-  const lists = [
-    field.toUpperCase(),
-    field.charAt(0).toUpperCase() + field.slice(1),
-    field.charAt(0) + field.charAt(1).toUpperCase() + field.slice(2),
-    `${field},${field}`,
-    `${ok}&fields=${field}`,
-    `${field}&fields=${ok}`,
-    `%20${field}%20`,
-    `${ok},%20${field}`,
-    `%${code}${field.slice(1)}`,
-    // Decoded once by a gateway that checks, and once more by the service.
-    `%25${code}${field.slice(1)}`,
-    `${ok}%252C${field}`,
-    `${ok},,${field}`,
-    `${ok},`,
-    `${ok}%2C${field}`,
-    "*",
-    "",
-    ...[
-      folded(field),
-      `${ok};${field}`,
-      `${ok}|${field}`,
-      `${ok} ${field}`,
-      `["${field}"]`,
-      `${field}\0`,
-    ].map(encodeURIComponent),
-  ].map((list) => `?fields=${list}`);
-  const named = PARAMETERS.flatMap((name) => [
-    `?${name}=${field}`,
-    ...(quick ? [] : [`?fields=${ok}&${name}=${field}`]),
-  ]);
-  return [...lists, `?FIELDS=${field}`, ...named];
-}
-
-/** More than one field may be forbidden: the first that the limited caller does read. */
-async function oneByOne(t: Attempt, fields: readonly Field[]): Promise<Answered | undefined> {
-  for (const field of fields) {
-    const read = await readBy(t, "limited", `?fields=${field}`, "200");
-    if (read.seen.status === 200) return read;
-  }
-  return undefined;
-}
-
 type Write = readonly [
   method: "PUT" | "PATCH",
   derive: Derive,
   more?: { readonly how: string; readonly headers?: Lines; readonly body?: string },
 ];
 
-/** Whether the limited caller's write is accepted with a tag that its own write has made stale. */
-async function acceptsStale(t: Attempt, method: "PUT" | "PATCH", to: Customer): Promise<boolean> {
-  const what = "a tag that is stale by a write of the same caller";
-  const own = await t.control(method, { to, caller: "limited" });
-  return (await t.write(method, { to, before: own, caller: "limited", ifMatch: ifMatch(own.former), what }))
-    .accepted;
-}
-
-async function oneVersion(t: Attempt): Promise<void> {
-  t.needsStableTag();
-  // What is accepted from one caller alone is no matter of several.
-  await enforced(t, "PUT");
-  const patches = await t.patchOffered();
-  const withoutPatch = patches ? await notEnforced(t, "PATCH") : undefined;
-  const method = patches && withoutPatch === undefined ? "PATCH" : "PUT";
-  const to = await t.ownCustomer();
-  const { tag } = await t.state(to, "read before");
-  // Another tag while nobody has written is AUT-06's to blame.
-  const queries: string[] = [];
-  for (const query of ["", "?fields=name"]) {
-    const purpose = "fill what is kept for the limited caller";
-    const seen = await t.get(to, { query, caller: "limited", purpose });
-    if (seen.status === 200 && seen.tag === tag) queries.push(query);
-  }
-  const first = await t.control("PUT", { to });
-  for (const query of queries) {
-    const read = await readBy(t, "limited", query, `200 shows ETag ${first.tag}`, to);
-    const { status, tag } = read.seen;
-    const found = `after a PUT by the main caller, answered with ${first.tag}, the limited caller is shown ${tag ?? "no ETag"}`;
-    if (status === 200) read.must("shown", tag === first.tag, found, OTHERS_MAY_CAUSE);
-  }
-  const own = await t.write(method, {
-    to,
-    before: first,
-    caller: "limited",
-    what: "the current tag by the limited caller",
-  });
-  if (!own.accepted) {
-    t.note = `; the limited caller's ${method} was answered ${own.seen.status}, so its writes were not looked at`;
-    return t.mustHaveLooked(`the limited caller may neither read nor write (${own.seen.status})`);
-  }
-  const { now } = own;
-  if (now.tag === first.tag)
-    throw new CouldNotRun(`${method} does not change the tag, so none is stale`, ["ETG-08", "ETG-11"]);
-  if (method === "PATCH") {
-    const kept = Bun.deepEquals(now.fields.email, first.fields.email);
-    own.must("others-kept", kept, () => `a PATCH of the name: ${difference(first, now)}`, OTHERS_MAY_CAUSE);
-  }
-  const late = await t.write("PUT", {
-    to,
-    before: now,
-    ifMatch: ifMatch(first.tag),
-    what: "the tag before a write by the limited caller",
-    allowed: "412, and nothing changed",
-  });
-  judgeRefusal(t, late, "stale", { what: "the tag before a write by the limited caller" });
-  const again = await t.control("PUT", { to });
-  const what = "the tag before a write by the main caller, by the limited caller";
-  const theirs = await t.write(method, {
-    to,
-    before: again,
-    caller: "limited",
-    ifMatch: ifMatch(again.former),
-    what,
-    allowed: "refused, and nothing changed",
-  });
-  if (theirs.accepted && (await acceptsStale(t, method, to)))
-    throw new CouldNotRun(
-      `a stale ${method} by the limited caller is accepted, whichever caller wrote before`,
-      [SPECIAL[method].shapes],
-    );
-  judgeRefusal(t, theirs, "stale", { what, allowed: "refused" });
-  if (withoutPatch !== undefined) throw withoutPatch;
-}
-
 const WHOLE: Lines = [["Prefer", "return=representation"]];
 
-export const callers: readonly Rule[] = [
+export const forbiddenFields: readonly Rule[] = [
   rule("AUT-01", "A forbidden field is refused by a 4xx", {
     spec: ["5.3"],
     reading: "Which 4xx is open.",
@@ -414,34 +208,6 @@ export const callers: readonly Rule[] = [
       }
     },
   }),
-  rule("AUT-06", "A limited caller reads its allowed fields under the same tag", {
-    spec: ["2.4.7", "5.2"],
-    reading: "What the policy exposes is answered, and the token is that of the resource, for every caller.",
-    hurts: "Callers are locked out of what they may see, or guard their writes with a tag of their own.",
-    needs: ["limited"],
-    after: ["ETG-04", "ETG-05"],
-    async check(t) {
-      t.needsStableTag();
-      const { others } = await forbidden(t);
-      const main = await t.get(t.kit.main, { purpose: "the main caller's tag" });
-      const query = `?fields=${others.join(",")}`;
-      const asked = await readBy(t, "limited", query, `200 with ${others.join(", ")}, ETag ${main.tag}`);
-      const read = asked.seen.status === 200 ? asked : await oneByOne(t, others);
-      if (
-        read === undefined &&
-        (await readBy(t, "limited", "", "200, if anything may be read")).seen.status !== 200
-      )
-        throw new CouldNotRun("the limited caller may read no field at all, which a policy may say");
-      const found = `the limited caller reads none of ${others.join(", ")}: ${query} was answered ${asked.seen.status}`;
-      asked.must("readable", read !== undefined, found);
-      read?.must(
-        "same-tag",
-        read.seen.tag === main.tag,
-        `the limited caller is shown the tag ${read.seen.tag}, the main caller ${main.tag}`,
-        OTHERS_MAY_CAUSE,
-      );
-    },
-  }),
   rule("AUT-07", "No write or refusal shows a forbidden field", {
     spec: ["5.2"],
     reading: "Nor does the 412 to a list, `*`, a weak or an unquoted tag.",
@@ -502,15 +268,6 @@ export const callers: readonly Rule[] = [
       }
     },
   }),
-  rule("AUT-14", "All callers share one version of a customer", {
-    spec: ["1.3", "2.4.6", "3 stale", "4.1 rule 8"],
-    reading:
-      "A write by one caller makes the tag of another stale, and shows in the reads of another. A PATCH by the limited caller leaves what it does not name, whether the caller may read it or not.",
-    hurts: "Each caller is guarded against itself alone, and overwrites what others have saved.",
-    needs: ["limited", "write"],
-    after: ["ETG-08", "IFM-01", "IFM-03", "IFM-30", "AUT-06"],
-    check: oneVersion,
-  }),
   rule("AUT-15", "No way of sending a read gets past the policy", {
     spec: ["4.1 rule 6", "5.2", "5.3"],
     reading:
@@ -553,6 +310,4 @@ export const callers: readonly Rule[] = [
     after: ["IFM-01", "AUT-01", "AUT-05"],
     check: staysHidden,
   }),
-  ...tenants,
-  readsAtOnce,
 ];
