@@ -2,15 +2,18 @@
 import type { Rule } from "../probe/rule.ts";
 import { bodies } from "./bodies.ts";
 import { combinations } from "./combinations.ts";
+import { credentials } from "./credentials.ts";
 import { environment } from "./environment.ts";
 import { etag } from "./etag.ts";
 import { fieldValues } from "./field-values.ts";
 import { forbiddenFields } from "./forbidden-fields.ts";
+import { hiddenCustomers } from "./hidden-customers.ts";
 import { ifMatchRules } from "./if-match.ts";
 import { lasting } from "./lasting.ts";
 import { metrics } from "./metrics.ts";
 import { order } from "./order.ts";
-import { tenants } from "./other-tenants.ts";
+import { otherTenantReads } from "./other-tenant-reads.ts";
+import { otherTenantWrites } from "./other-tenant-writes.ts";
 import { problems } from "./problems.ts";
 import { races } from "./races.ts";
 import { readsAtOnce } from "./reads-at-once.ts";
@@ -30,7 +33,7 @@ export const catalogue: readonly Rule[] = [
   ...races,
   ...byId(selectedFields, unknownFields, fieldValues, bodies),
   ...byId(forbiddenFields, sharedVersion),
-  ...tenants,
+  ...byId(otherTenantReads, otherTenantWrites, credentials, [hiddenCustomers]),
   readsAtOnce,
   ...combinations,
   ...metrics,
