@@ -9,7 +9,12 @@ import { CONDITIONAL_READ_FAULTS } from "./faults/conditional-reads.ts";
 import { METRICS_FAULTS } from "./faults/counting.ts";
 import { ENTITY_TAG_FAULTS } from "./faults/entity-tag.ts";
 import { ERROR_FAULTS } from "./faults/errors.ts";
-import { EXEMPTION_FAULTS } from "./faults/exemptions.ts";
+import { EXEMPT_ADDRESS_FAULTS } from "./faults/exempt-addresses.ts";
+import { EXEMPT_BODY_FAULTS } from "./faults/exempt-bodies.ts";
+import { EXEMPT_CONNECTION_FAULTS } from "./faults/exempt-connections.ts";
+import { EXEMPT_CUSTOMER_FAULTS } from "./faults/exempt-customers.ts";
+import { EXEMPT_HEADER_FAULTS } from "./faults/exempt-headers.ts";
+import { FAULTY_BRANCH_FAULTS } from "./faults/faulty-branches.ts";
 import { FIELD_FAULTS } from "./faults/field-selection.ts";
 import { HEADER_READING_FAULTS } from "./faults/header-reading.ts";
 import { HISTORY_FAULTS } from "./faults/history.ts";
@@ -34,7 +39,12 @@ export const FAULTS: readonly Fault[] = [
   ...HEADER_READING_FAULTS,
   ...REFUSAL_FAULTS,
   ...STAND_IN_FAULTS,
-  ...EXEMPTION_FAULTS,
+  ...EXEMPT_HEADER_FAULTS,
+  ...EXEMPT_BODY_FAULTS,
+  ...EXEMPT_CONNECTION_FAULTS,
+  ...EXEMPT_ADDRESS_FAULTS,
+  ...EXEMPT_CUSTOMER_FAULTS,
+  ...FAULTY_BRANCH_FAULTS,
   ...LEFT_OVER_FAULTS,
   ...HISTORY_FAULTS,
   ...CHAIN_AND_BODY_FAULTS,
