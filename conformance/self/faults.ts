@@ -1,6 +1,5 @@
 /** Every fault of the self-test, in the order of the families. */
 import type { Fault } from "./fault.ts";
-import { ATOMICITY_FAULTS } from "./faults/atomicity.ts";
 import { AUTHORIZATION_FAULTS } from "./faults/authorization.ts";
 import { CHAIN_AND_BODY_FAULTS } from "./faults/chains-and-bodies.ts";
 import { COMBINATION_FAULTS } from "./faults/combined-conditions.ts";
@@ -16,10 +15,14 @@ import { EXEMPT_CUSTOMER_FAULTS } from "./faults/exempt-customers.ts";
 import { EXEMPT_HEADER_FAULTS } from "./faults/exempt-headers.ts";
 import { FAULTY_BRANCH_FAULTS } from "./faults/faulty-branches.ts";
 import { FIELD_FAULTS } from "./faults/field-selection.ts";
+import { FIND_THEN_SAVE_FAULTS } from "./faults/find-then-save.ts";
 import { HEADER_READING_FAULTS } from "./faults/header-reading.ts";
 import { HISTORY_FAULTS } from "./faults/history.ts";
+import { JOINED_REQUEST_FAULTS } from "./faults/joined-requests.ts";
 import { LAYER_FAULTS } from "./faults/layers.ts";
 import { LEFT_OVER_FAULTS } from "./faults/left-over.ts";
+import { LOCK_FAULTS } from "./faults/locks.ts";
+import { LOST_RACE_FAULTS } from "./faults/lost-races.ts";
 import { ORDER_FAULTS } from "./faults/order-of-checks.ts";
 import { REFUSAL_FAULTS } from "./faults/refusals.ts";
 import { REPRESENTATION_FAULTS } from "./faults/representation.ts";
@@ -54,7 +57,10 @@ export const FAULTS: readonly Fault[] = [
   ...COMBINATION_FAULTS,
   ...WRITE_FAULTS,
   ...ORDER_FAULTS,
-  ...ATOMICITY_FAULTS,
+  ...FIND_THEN_SAVE_FAULTS,
+  ...LOST_RACE_FAULTS,
+  ...LOCK_FAULTS,
+  ...JOINED_REQUEST_FAULTS,
   ...VISIBILITY_FAULTS,
   ...FIELD_FAULTS,
   ...REPRESENTATION_FAULTS,

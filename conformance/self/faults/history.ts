@@ -27,7 +27,7 @@ import {
   type When,
   write,
 } from "../turn.ts";
-import { gap } from "./atomicity.ts";
+import { gap } from "../two-steps.ts";
 import { withoutIfMatch } from "./refusals.ts";
 import { privileged } from "./tenants.ts";
 

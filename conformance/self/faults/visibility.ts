@@ -4,7 +4,7 @@ import { headerLines, type Reply, type Request, setHeader } from "../service/htt
 import { type Change, isWrite } from "../service/seams.ts";
 import { Service } from "../service/service.ts";
 import { by, isThere, on, spoiling, write } from "../turn.ts";
-import { gap, refusedLate } from "./atomicity.ts";
+import { gap, refusedLate } from "../two-steps.ts";
 
 /** Reads the tag, and the fields a moment later. */
 const torn =
