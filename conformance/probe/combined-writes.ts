@@ -21,15 +21,10 @@ import { eventsBefore, rightAfter } from "./just-before.ts";
 import { takenPlaces } from "./other-paths.ts";
 import { BY_MAKER, MAKERS, ownCustomer } from "./own-customers.ts";
 import { pairs, someOf } from "./pairs.ts";
+import { connectionAfter, type Prepared, preparedFor } from "./prepared.ts";
 import type { Control } from "./proof.ts";
-import {
-  carriedValues,
-  connectionAfter,
-  type Kind,
-  type Prepared,
-  preparedFor,
-  refusedInARow,
-} from "./refused.ts";
+import { carriedValues, type Kind } from "./refusal-probe.ts";
+import { refusedInARow } from "./refused.ts";
 import { type AddressedRow, LIMITED, ordinary, ROW_OF_LIMITED, type Row, shaped } from "./request-shapes.ts";
 import { METHODS, type Method } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";

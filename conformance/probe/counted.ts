@@ -8,7 +8,7 @@ import type { Seen } from "../http/wire.ts";
 import { type Attempt, BASE } from "./attempt.ts";
 import { type Counter, lagMsOf, STATUS_OF, type Window } from "./counters.ts";
 import { ifMatch, NEVER_GIVEN_TAG } from "./if-match-forms.ts";
-import { updatedCustomer } from "./refused.ts";
+import { updatedCustomer } from "./prepared.ts";
 import type { Method } from "./snapshot.ts";
 
 /** Numbers that other traffic would hardly hit by chance. */

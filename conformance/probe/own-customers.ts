@@ -1,6 +1,6 @@
 /** Customers that another caller of the run has made for itself: a policy may exempt the owner, or a whole tenant. */
 import type { Attempt } from "./attempt.ts";
-import type { Prepared } from "./refused.ts";
+import type { Prepared } from "./prepared.ts";
 import { notShown, WRITABLE } from "./snapshot.ts";
 
 export const MAKERS = ["limited", "other-tenant"] as const;

@@ -25,17 +25,11 @@ import {
 } from "./if-match-forms.ts";
 import { otherPaths, pathEnd } from "./other-paths.ts";
 import { BY_MAKER, MAKERS, ownCustomer } from "./own-customers.ts";
+import { type Prepared, preparedFor } from "./prepared.ts";
 import type { Control } from "./proof.ts";
-import {
-  judgeRefusal,
-  type Kind,
-  type Prepared,
-  preparedFor,
-  probeRefusal,
-  refused,
-  refusedInARow,
-  STATUS,
-} from "./refused.ts";
+import { type Kind, probeRefusal, STATUS } from "./refusal-probe.ts";
+import { judgeRefusal } from "./refusal-verdict.ts";
+import { refused, refusedInARow } from "./refused.ts";
 import { METHODS, type Method } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
 import { CLAIMS, FROM_BROWSERS, fromProxies, gentleLines } from "./usual-headers.ts";

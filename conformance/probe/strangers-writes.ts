@@ -13,7 +13,7 @@ import {
   type Refused,
   STALE,
 } from "./if-match-forms.ts";
-import type { Prepared } from "./refused.ts";
+import type { Prepared } from "./prepared.ts";
 import type { Method } from "./snapshot.ts";
 import type { AskOptions } from "./trial.ts";
 

@@ -21,16 +21,8 @@ import {
 } from "../probe/if-match-forms.ts";
 import { eventsBefore, justBefore } from "../probe/just-before.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
-import {
-  afterBase,
-  NEEDS,
-  type Prepared,
-  preparedFor,
-  refusal,
-  refused,
-  refusedInARow,
-  updatedCustomer,
-} from "../probe/refused.ts";
+import { type Prepared, preparedFor, updatedCustomer } from "../probe/prepared.ts";
+import { afterBase, NEEDS, refusal, refused, refusedInARow } from "../probe/refused.ts";
 import { shapes } from "../probe/request-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, shows, WRITABLE } from "../probe/snapshot.ts";

@@ -17,7 +17,8 @@ import {
   standIns,
 } from "../probe/if-match-forms.ts";
 import { enforced } from "../probe/race.ts";
-import { judgeRefusal, refusal } from "../probe/refused.ts";
+import { judgeRefusal } from "../probe/refusal-verdict.ts";
+import { refusal } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { shows, storedValues, WRITABLE } from "../probe/snapshot.ts";
 import { BROTLI, USUAL_HEADERS } from "../probe/ways-of-reading.ts";

@@ -15,8 +15,10 @@ import {
   worded,
 } from "../probe/if-match-forms.ts";
 import type { RefusedEarly } from "../probe/kit.ts";
+import type { Prepared } from "../probe/prepared.ts";
 import type { Proof } from "../probe/proof.ts";
-import { type Prepared, refused, STATUS } from "../probe/refused.ts";
+import { STATUS } from "../probe/refusal-probe.ts";
+import { refused } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import {
   change,

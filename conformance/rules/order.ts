@@ -16,7 +16,9 @@ import {
   NONE,
 } from "../probe/if-match-forms.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
-import { afterBase, type Kind, NEEDS, STATUS, updatedCustomer } from "../probe/refused.ts";
+import { updatedCustomer } from "../probe/prepared.ts";
+import { type Kind, STATUS } from "../probe/refusal-probe.ts";
+import { afterBase, NEEDS } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
 import { OTHER_TRANSFERS, OTHER_WAYS } from "../probe/ways-of-reading.ts";

@@ -8,8 +8,8 @@ import type { Attempt } from "../probe/attempt.ts";
 import { headTellsNoTag, mustHideValues, mustTellNothing, unrefused, valuesIn } from "../probe/disclosure.ts";
 import { type Derive, firstOfEach, INEXACT, ifMatch, type Refused } from "../probe/if-match-forms.ts";
 import { otherPathsOf, pathEnd } from "../probe/other-paths.ts";
+import type { Prepared } from "../probe/prepared.ts";
 import { readBy } from "../probe/read-by.ts";
-import type { Prepared } from "../probe/refused.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference } from "../probe/snapshot.ts";
 import {

@@ -8,7 +8,7 @@ import { forbidden } from "../probe/forbidden-field.ts";
 import { ifMatch } from "../probe/if-match-forms.ts";
 import { enforced, notEnforced } from "../probe/race.ts";
 import { readBy } from "../probe/read-by.ts";
-import { judgeRefusal } from "../probe/refused.ts";
+import { judgeRefusal } from "../probe/refusal-verdict.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { difference } from "../probe/snapshot.ts";
 import type { Field } from "../target/profile-file.ts";
