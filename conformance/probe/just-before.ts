@@ -6,9 +6,8 @@ import type { Customer } from "../fixtures/ground.ts";
 import type { Attempt } from "./attempt.ts";
 import { type Derive, NEVER_GIVEN_TAG, NONE, STALE } from "./if-match-forms.ts";
 import { preparedFor } from "./prepared.ts";
-import { type Kind, STATUS } from "./refusal-probe.ts";
+import { type Kind, ordinary, STATUS } from "./refusal-probe.ts";
 import { refusedInARow } from "./refused.ts";
-import { ordinary } from "./request-shapes.ts";
 import type { Method } from "./snapshot.ts";
 import type { AskOptions, Shape } from "./trial.ts";
 

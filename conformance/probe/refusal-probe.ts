@@ -4,8 +4,9 @@ import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import type { Written } from "./answered.ts";
 import type { Attempt } from "./attempt.ts";
-import type { Allowed, Refused } from "./if-match-forms.ts";
+import type { Allowed, Derive, Refused } from "./if-match-forms.ts";
 import type { Prepared } from "./prepared.ts";
+import type { Control } from "./proof.ts";
 import { type Method, storedValues } from "./snapshot.ts";
 
 export type Kind = "stale" | "missing";
@@ -33,6 +34,22 @@ export async function probeRefusal(
     allowed: allowedText(kind, allowed),
     answers,
   });
+}
+
+/** The control request: without anything special it is refused. @returns undefined where it is not: a base rule says so. */
+export async function ordinary(
+  t: Attempt,
+  method: Method,
+  kind: Kind,
+  derive: Derive,
+  at: Prepared,
+): Promise<Control | undefined> {
+  const form = derive(at.now.tag, at.former, at.customer);
+  if (form === undefined) return undefined;
+  const written = await probeRefusal(t, method, kind, form, at);
+  const { seen, unchanged } = written;
+  const right = seen.status === STATUS[kind] || t.blamedBefore(method, kind, seen.status);
+  return right && unchanged ? { differs: "it is sent the ordinary way", seen, refused: true } : undefined;
 }
 
 /** The values that a probe carries; undefined: fresh ones. */

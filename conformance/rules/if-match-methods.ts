@@ -23,7 +23,7 @@ import { eventsBefore, justBefore } from "../probe/just-before.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import { type Prepared, preparedFor, updatedCustomer } from "../probe/prepared.ts";
 import { afterBase, NEEDS, refusal, refused, refusedInARow } from "../probe/refused.ts";
-import { shapes } from "../probe/request-shapes.ts";
+import { shapes } from "../probe/refused-shapes.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { type Method, shows, WRITABLE } from "../probe/snapshot.ts";
 import { together } from "../probe/together.ts";
