@@ -81,9 +81,11 @@ async function events(t: Attempt): Promise<Event[]> {
   return [...updates, ...looks, ...refused, ...updates];
 }
 
-async function subjects(t: Attempt): Promise<Subject[]> {
+/** The main customer comes first. */
+async function subjects(t: Attempt): Promise<[Subject, ...Subject[]]> {
   const { main } = t.kit;
-  const all: Subject[] = [{ what: "", customer: main, now: await t.state(main, "read the values") }];
+  const now = await t.state(main, "read the values");
+  const all: [Subject, ...Subject[]] = [{ what: "", customer: main, now }];
   const fresh = await t.neverUpdated();
   if (fresh !== undefined)
     all.push({ what: "of a customer that was never updated", customer: fresh, now: await t.state(fresh) });
@@ -136,7 +138,7 @@ export async function* combinedReads(
 ): AsyncGenerator<CombinedRead> {
   const before = [undefined, ...(await events(t))].slice(0, levels);
   const all = await subjects(t);
-  const [main] = all as [Subject];
+  const [main] = all;
   const paths = await takenPaths(t);
   const combinations = pairs({
     ...factors,

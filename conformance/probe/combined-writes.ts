@@ -102,6 +102,9 @@ const conditions = async (t: Attempt, method: Method) => ({
   address: await addresses(t),
 });
 
+/** A customer by what is said of it: nothing of the ordinary one. */
+type Named = { readonly key: string; at: Prepared };
+
 /** A customer, and who writes it. */
 type Subject = { readonly row: Row; readonly key: string; readonly takesEvents: boolean };
 
@@ -123,7 +126,7 @@ const isOwn = (key: string): boolean => MAKERS.some((maker) => maker === key);
 export async function combinedRefusals(t: Attempt, method: Method): Promise<void> {
   const events = (await eventsBefore(t)).slice(0, EVENTS_MAX);
   const customers = await preparedCustomers(t, method, [PATCHED, ...MAKERS]);
-  const subjects = [...customers.keys()].flatMap((key): Subject[] => {
+  const subjects = customers.flatMap(({ key }): Subject[] => {
     const takesEvents = !isOwn(key);
     const limited = takesEvents && key !== PATCHED && t.kit.profile.limited !== undefined;
     const theirs = { row: rowOfLimited(key), key, takesEvents };
@@ -134,8 +137,8 @@ export async function combinedRefusals(t: Attempt, method: Method): Promise<void
     METHODS.indexOf(method),
   );
   const rows = someOf(t, all);
-  const controls = await controlsOf(t, method, customers);
-  for (const [key, from] of customers) {
+  const controls = await controlsOf(t, method, customers[0].at);
+  for (const { key, at: from } of customers) {
     let at = await asOfNow(t, from);
     for (const kind of ["missing", "stale"] as const) {
       const forms = rows
@@ -157,11 +160,11 @@ export async function combinedForeign(t: Attempt, method: Method): Promise<void>
   const control: Control = { differs: "a caller of its own tenant sends it", seen: written.seen };
   const customers = await preparedCustomers(t, method, [PATCHED]);
   const all = pairs(
-    { key: [...customers.keys()], ...(await conditions(t, method)), event: [undefined, ...events] },
+    { key: customers.map(({ key }) => key), ...(await conditions(t, method)), event: [undefined, ...events] },
     METHODS.indexOf(method),
   );
   const rows = someOf(t, all);
-  for (const [key, from] of customers) {
+  for (const { key, at: from } of customers) {
     const at = await asOfNow(t, from);
     const forms = rows
       .filter((row) => row.key === key)
@@ -177,16 +180,17 @@ export async function combinedForeign(t: Attempt, method: Method): Promise<void>
 /** Writes with the current tag, each sent once it is asked for. Such a request may be refused. */
 export async function* combinedUpdates(t: Attempt, method: "PUT" | "PATCH"): AsyncGenerator<Written> {
   const customers = await preparedCustomers(t, method, MAKERS);
-  const subjects = [...customers.keys()].flatMap((key): Omit<Subject, "takesEvents">[] => {
+  const subjects = customers.flatMap((customer) => {
+    const { key } = customer;
     const limited = key === "" && t.kit.profile.limited !== undefined;
-    return [{ row: rowOf(key), key }, ...(limited ? [{ row: rowOfLimited(key), key }] : [])];
+    return [rowOf(key), ...(limited ? [rowOfLimited(key)] : [])].map((row) => ({ row, customer }));
   });
   const all = pairs({ subject: subjects, ...(await conditions(t, method)) }, METHODS.indexOf(method));
   for (const { subject, framing, headers, content, mediaType, address } of someOf(t, all)) {
-    const { key, row } = subject;
-    let at = customers.get(key) as Prepared;
+    const { row, customer } = subject;
+    let { at } = customer;
     // One that was updated is fresh no longer.
-    if (key === FRESH) at = (await at.again?.()) ?? at;
+    if (customer.key === FRESH) at = (await at.again?.()) ?? at;
     const derive = differing(CURRENT, [row, framing, headers, content, mediaType, address]);
     const form = derive(at.now.tag, at.former, at.customer);
     if (form === undefined) continue;
@@ -203,34 +207,34 @@ export async function* combinedUpdates(t: Attempt, method: "PUT" | "PATCH"): Asy
       allowed: "accepted, stored, and answered with a new ETag; or refused",
     });
     via?.close();
-    customers.set(key, { ...at, now: written.now });
+    customer.at = { ...at, now: written.now };
     yield written;
   }
 }
 
-/** By what is said of the customer: the ordinary one, a fresh one, and those of `further`. DELETE is tried on customers made for it. */
+/** The ordinary one first, then a fresh one, and those of `further`. DELETE is tried on customers made for it. */
 async function preparedCustomers(
   t: Attempt,
   method: Method,
   further: readonly string[],
-): Promise<Map<string, Prepared>> {
+): Promise<readonly [Named, ...Named[]]> {
   // Finding out may write the main customer.
   const patches = await t.patchOffered();
-  const customers = new Map([["", await preparedFor(t, method)]]);
+  const customers: [Named, ...Named[]] = [{ key: "", at: await preparedFor(t, method) }];
   const untouched = await t.neverUpdated();
   if (untouched === undefined) return customers;
-  customers.set(FRESH, await preparedFor(t, method, { untouched }));
+  customers.push({ key: FRESH, at: await preparedFor(t, method, { untouched }) });
   if (patches && further.includes(PATCHED)) {
     const patched = async (): Promise<Prepared> => {
       const customer = await t.kit.ground.make();
       const { former, ...now } = await t.control("PATCH", { to: customer, purpose: "make the tag stale" });
       return { customer, former, now, again: patched };
     };
-    customers.set(PATCHED, await patched());
+    customers.push({ key: PATCHED, at: await patched() });
   }
   for (const maker of MAKERS.filter((maker) => further.includes(maker))) {
     const own = await ownCustomer(t, maker);
-    if (own !== undefined) customers.set(maker, own);
+    if (own !== undefined) customers.push({ key: maker, at: own });
   }
   return customers;
 }
@@ -241,12 +245,7 @@ const asOfNow = async (t: Attempt, at: Prepared): Promise<Prepared> => ({
   now: await t.state(at.customer, "read before"),
 });
 
-async function controlsOf(
-  t: Attempt,
-  method: Method,
-  customers: ReadonlyMap<string, Prepared>,
-): Promise<Record<Kind, Control>> {
-  const at = customers.get("") as Prepared;
+async function controlsOf(t: Attempt, method: Method, at: Prepared): Promise<Record<Kind, Control>> {
   const missing = await ordinary(t, method, "missing", NONE, at);
   const stale = await ordinary(t, method, "stale", STALE, at);
   if (missing !== undefined && stale !== undefined) return { missing, stale };
