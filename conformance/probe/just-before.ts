@@ -12,7 +12,7 @@ import type { Method } from "./snapshot.ts";
 import type { AskOptions, Shape } from "./trial.ts";
 
 /** In words that follow "right after", and what is sent. */
-export type Event = readonly [what: string, happens: (customer: Customer, tag: string) => Promise<unknown>];
+type Event = readonly [what: string, happens: (customer: Customer, tag: string) => Promise<unknown>];
 
 const purpose = "right before";
 
