@@ -222,12 +222,17 @@ export class Attempt extends Trial {
     };
   }
 
-  /** A write with the current tag that a rule stands on. @throws CouldNotRun where it was not accepted */
-  needAccepted(method: Method, seen: Seen): void {
+  /**
+   * A write with the current tag that a rule stands on.
+   * @param written with the reads around it, where there were any
+   * @throws CouldNotRun where it was not accepted
+   */
+  needAccepted(method: Method, seen: Seen, written?: Written): void {
     if (accepted(seen.status)) return;
     this.#needCurrent(method, seen);
     const why = `${method} with the current tag was answered ${seen.status}`;
-    throw new CouldNotRun(why, [BASE[method].current], OTHERS_MAY_CAUSE);
+    const breach = written === undefined ? {} : refusedThough(written);
+    throw new CouldNotRun(why, [BASE[method].current], { ...OTHERS_MAY_CAUSE, ...breach });
   }
 
   /** @throws CouldNotRun where a 412 came since reads show a tag that an accepted write of ours has replaced */
@@ -331,9 +336,12 @@ export class Attempt extends Trial {
   }
 }
 
+/** What is no answer to the current tag of a customer that is there, whatever the values. */
+const NOT_ACCEPTED: readonly number[] = [304, 404, 409, 410, 412, 428];
+
 /** The current tag refused, while nobody else wrote: that breaks the specification, whatever the rule at hand is about. */
 function refusedThough({ method, seen, before, after }: Written): Pick<Pointer, "breach"> {
-  const conflict = [409, 412, 428].includes(seen.status);
+  const conflict = NOT_ACCEPTED.includes(seen.status);
   // A 412 with another tag says that reads lag, or that somebody else wrote.
   const otherTag = seen.status === 412 && seen.tag !== undefined && seen.tag !== before.tag;
   if (!conflict || otherTag || after === undefined || after.tag !== before.tag) return {};

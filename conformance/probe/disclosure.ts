@@ -25,7 +25,7 @@ export function mustHideValues(
   proof.must("no-values", values.length === 0, found, weight);
 }
 
-/** A check that is bound to GET alone. */
+/** HEAD is GET without its body (RFC 9110 9.3.2); a check may be bound to GET alone. */
 export async function headTellsNoTag(
   t: Attempt,
   caller: "other-tenant" | "anonymous",
@@ -39,7 +39,10 @@ export async function headTellsNoTag(
   const proof = t.proof(`HEAD by ${who}`, allowed);
   const seen = await t.send({ purpose: "probe", caller, method: "HEAD", url: main.url, headers: [] });
   proof.show(seen);
-  proof.should("no-tag-by-head", seen.tag !== tag, `HEAD by ${who} was answered ${seen.status} with ${tag}`);
+  const found = `HEAD by ${who} was answered ${seen.status} with ${tag}`;
+  proof.must("no-tag-by-head", seen.tag !== tag, found, {
+    level: caller === "anonymous" ? "SHOULD" : "MUST",
+  });
 }
 
 /** The answer is that to a customer that nobody has, in status, members, words and headers. */

@@ -117,6 +117,7 @@ export const INEXACT = {
     ["the current tag with every quote doubled", '"TAG"'],
     ["the current tag with its quotes escaped", '\\"TOKEN\\"', STOPPABLE],
     ["the current tag with its quotes escaped for HTML", "&quot;TOKEN&quot;", STOPPABLE],
+    ["the current tag with its quotes percent-encoded", "%22TOKEN%22", STOPPABLE],
     ["the current tag in curly quotes", `${bytes("\u201c")}TOKEN${bytes("\u201d")}`, ODD_BYTES],
   ]),
   star: rows([

@@ -252,7 +252,7 @@ async function neverRead(t: Attempt, method: Method): Promise<void> {
 }
 
 /**
- * POST, GET or HEAD that a header or a parameter turns into the method. What POST does here is open, so only a change
+ * POST, GET, HEAD or PUT that a header or a parameter turns into the method. What POST does here is open, so only a change
  * counts that an ordinary one does not bring about.
  */
 async function overridden(t: Attempt, method: Method, from: Prepared): Promise<void> {
@@ -268,7 +268,9 @@ async function overridden(t: Attempt, method: Method, from: Prepared): Promise<v
       ["GET", named, { headers }],
       ["GET", "?_method", { query: `?_method=${method}` }],
       ["HEAD", named, { headers }],
+      ["PUT", named, { headers }],
     ] as const) {
+      if (sentAs === method) continue;
       const form = derive(at.now.tag, at.former, at.customer);
       if (form === undefined) continue;
       const how = `as ${sentAs} with ${what}: ${method}`;

@@ -2,7 +2,7 @@
 
 import { headerValue, headerValues } from "../http/http-reply.ts";
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../http/outcome-signal.ts";
-import { accepted } from "../http/status.ts";
+import { accepted, isGone } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import { getOf } from "../probe/answered.ts";
 import { type Attempt, BASE, type ReadOptions } from "../probe/attempt.ts";
@@ -96,6 +96,26 @@ async function writeFrom(
       OTHERS_MAY_CAUSE,
     );
   return await send(first.tag);
+}
+
+/** Half a second: longer than a copy lags as a rule. A deployment that keeps deleted customers readable waits for nothing. */
+const READS_UNTIL_GONE = 10;
+
+/** What a DELETE leaves is open (4.3); a trace that is gone by itself a while later was none. */
+async function freshlyGone(t: Attempt): Promise<void> {
+  const customer = await t.kit.ground.make();
+  await t.get(customer, { purpose: "fill caches" });
+  const { seen, afterSeen } = await t.write("DELETE", { to: customer, purpose: "delete" });
+  if (!accepted(seen.status) || seen.status === 202) return;
+  const proof = t.proof("GET right after the DELETE", "what a later GET shows");
+  let later = afterSeen;
+  for (let read = 0; later.status === 200 && read < READS_UNTIL_GONE; read += 1) {
+    await t.restForLag();
+    later = await t.get(customer, { purpose: "read again" });
+  }
+  proof.show(afterSeen, { after: later });
+  const found = `right after an accepted DELETE a read shows the customer, and a later one is ${later.status}`;
+  proof.must("gone", afterSeen.status !== 200 || !isGone(later.status), found, OTHERS_MAY_CAUSE);
 }
 
 async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
@@ -256,7 +276,7 @@ export const environment: readonly Rule[] = [
   rule("ENV-04", "A read after a write shows that write", {
     spec: ["3 accepted", "4.1 rule 8"],
     reading:
-      "After an accepted PUT or PATCH, reads on new connections, with and without `fields`, show the new token and values: no cache or lagging copy answers with the old ones.",
+      "After an accepted PUT or PATCH, reads on new connections, with and without `fields`, show the new token and values: no cache or lagging copy answers with the old ones. Nor is a customer still shown after an accepted DELETE (204 or 200) that is gone a while later.",
     hurts: "A client merges on old values, or is told for minutes that its save was lost.",
     needs: NEEDS.PUT,
     after: ["ETG-04", "IFM-01", "IFM-30"],
@@ -264,6 +284,8 @@ export const environment: readonly Rule[] = [
       t.needsStableTag();
       for (let time = 0; time < (t.quick ? 1 : 3); time += 1) await freshReads(t, "PUT");
       if (await t.patchOffered()) await freshReads(t, "PATCH");
+      if (t.kit.deployment.deleteOffered === true && t.kit.ground.cannotMake === undefined)
+        await freshlyGone(t);
     },
   }),
   rule("ENV-05", "No response lets a shared cache hand a customer to other callers", {

@@ -5,6 +5,7 @@ import { type Answered, getOf } from "../probe/answered.ts";
 import type { Attempt, ReadOptions } from "../probe/attempt.ts";
 import { bodyWithoutToken } from "../probe/body-token.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
+import { BY_MAKER, MAKERS } from "../probe/own-customers.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Snapshot } from "../probe/snapshot.ts";
 import { isEntityTag, opaque, visible } from "../probe/tag-forms.ts";
@@ -95,6 +96,20 @@ async function sameBeforeAnyUpdate(t: Attempt): Promise<void> {
   if (read.seen.status === 200) read.must("same", read.seen.tag === tag, found, OTHERS_MAY_CAUSE);
 }
 
+/** Reads of another role or tenant may pass through other code. */
+async function taggedForItsMaker(t: Attempt): Promise<void> {
+  for (const maker of MAKERS) {
+    const to = await t.kit.ground.madeBy(maker);
+    if (to === undefined) continue;
+    for (const query of ["", "?fields=name"]) {
+      const what = `${getOf(query)} ${BY_MAKER[maker]}`;
+      const read = await t.read(query, "an ETag", { to, caller: maker, what });
+      if (read.seen.status === 200)
+        read.must("etag", read.seen.tag !== undefined, `the answer to ${what} carries no ETag`);
+    }
+  }
+}
+
 /** In turns without a rhythm, in which no counter follows. */
 const TURNS = ["one", "other", "other", "one", "other", "one"] as const;
 
@@ -128,6 +143,7 @@ export const etag: readonly Rule[] = [
       const found = `the body is no JSON object: ${JSON.stringify(text.slice(0, 60))}`;
       read.must("object", object !== undefined, found);
       read.must("etag", tag !== undefined, "the answer carries no ETag");
+      if (t.kit.options.mode !== "read-only") await taggedForItsMaker(t);
     },
   }),
   rule("ETG-02", "The ETag is one quoted entity-tag", {

@@ -1,5 +1,6 @@
 /** AUT: fields that a caller may not read. */
 
+import type { Customer } from "../fixtures/ground.ts";
 import { CouldNotRun } from "../http/outcome-signal.ts";
 import { accepted } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
@@ -20,6 +21,7 @@ import {
 } from "../probe/if-match-forms.ts";
 import { refusedToMain } from "../probe/just-before.ts";
 import { lists, otherPathsOf, pathEnd } from "../probe/other-paths.ts";
+import { updatedCustomer } from "../probe/prepared.ts";
 import { readBy } from "../probe/read-by.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Snapshot } from "../probe/snapshot.ts";
@@ -33,6 +35,7 @@ import {
   usualParameters,
   type WayOfReading,
 } from "../probe/ways-of-reading.ts";
+import type { Field } from "../target/profile-file.ts";
 
 const hurts = "Personal data reaches someone who may not see it.";
 const omitted = "A caller takes a silent omission for an empty field.";
@@ -111,8 +114,45 @@ async function staysHidden(t: Attempt): Promise<void> {
     if (own.accepted) await look(`after a ${method} of its own`, method === "PUT" ? { level: "SHOULD" } : {});
     else skipped.push(`${method} was answered ${own.seen.status}`);
   }
+  if (t.kit.deployment.deleteOffered === true && to.made) await staysHiddenOnceDeleted(t, to, at);
   if (skipped.length > 0)
     t.note = `; the limited caller's ${skipped.join(" and ")}, so what it reads afterwards was not looked at`;
+}
+
+/** A DELETE may answer the row that it has removed, a refused one the row that it has not. */
+async function hiddenByDelete(t: Attempt, field: Field): Promise<void> {
+  const { customer, former } = await updatedCustomer(t);
+  for (const derive of [NONE, STALE, CURRENT]) {
+    const at = await forbidden(t, customer, field);
+    const { tag } = await t.state(customer, "read before");
+    const form = derive(tag, former, customer);
+    if (form === undefined) continue;
+    const what = `with ${form.what} by the limited caller`;
+    const asked = {
+      what,
+      allowed: `no ${field} in the answer`,
+      ifMatch: form.lines,
+      caller: "limited",
+    } as const;
+    const removal = await t.writeOnly("DELETE", customer, asked);
+    mustHide(removal, at, removal.evidence.probe);
+    // AUT-07 is not about what is accepted.
+    if (accepted(removal.seen.status)) return;
+  }
+}
+
+/** What refuses a write or a read may show the last row that it knew. */
+async function staysHiddenOnceDeleted(t: Attempt, to: Customer, at: Forbidden): Promise<void> {
+  const removed = await t.write("DELETE", { to, purpose: "delete" });
+  if (!removed.accepted) return;
+  for (const query of ["", `?fields=${at.others[0]}`, `?fields=${at.field}`]) {
+    const read = await readBy(t, "limited", query, `no ${at.field}`, to, ["once it is deleted", {}]);
+    mustHide(read, at, read.evidence.probe);
+  }
+  const what = "to a deleted customer with its last tag by the limited caller";
+  const ifMatch = removed.before.tag;
+  const put = await t.writeOnly("PUT", to, { what, allowed: `no ${at.field}`, ifMatch, caller: "limited" });
+  mustHide(put, at, put.evidence.probe);
 }
 
 type Write = readonly [
@@ -210,7 +250,7 @@ export const forbiddenFields: readonly Rule[] = [
   }),
   rule("AUT-07", "No write or refusal shows a forbidden field", {
     spec: ["5.2"],
-    reading: "Nor does the 412 to a list, `*`, a weak or an unquoted tag.",
+    reading: "Nor does the 412 to a list, `*`, a weak or an unquoted tag, nor the answer to a DELETE.",
     hurts,
     needs: ["limited", "write"],
     after: ["IFM-01"],
@@ -266,6 +306,8 @@ export const forbiddenFields: readonly Rule[] = [
           level: method === "PUT" && field !== "status" ? "SHOULD" : "MUST",
         });
       }
+      if (t.kit.deployment.deleteOffered === true && t.kit.ground.cannotMake === undefined)
+        await hiddenByDelete(t, field);
     },
   }),
   rule("AUT-15", "No way of sending a read gets past the policy", {
@@ -304,7 +346,7 @@ export const forbiddenFields: readonly Rule[] = [
   rule("AUT-16", "Nothing that a caller has done shows it a forbidden field", {
     spec: ["5.2", "5.3"],
     reading:
-      "Role and tenant decide, so the field stays hidden before the first update, right after whatever the main caller was refused, after a stale write, and after a write of the caller's own. What a PUT of its own has stored it knows already: a warning.",
+      "Role and tenant decide, so the field stays hidden before the first update, right after whatever the main caller was refused, after a stale write, after a write of the caller's own, and once the customer is deleted. What a PUT of its own has stored it knows already: a warning.",
     hurts,
     needs: ["limited", "write"],
     after: ["IFM-01", "AUT-01", "AUT-05"],

@@ -133,6 +133,10 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
       : [["PUT with a tag of 300 characters", put(ifMatch(`"${"a".repeat(300)}"`))] as const]),
     ["PUT to a missing customer without If-Match", put([], {}, missing)],
     ["PUT to a missing customer with If-Match", put(ifMatch(tag), {}, missing)],
+    ["PUT without If-Match and with parameters", put([], { query: "?fields=name" })],
+    ["PUT with a stale tag and parameters", put(ifMatch(former), { query: "?fields=name" })],
+    ["PUT without If-Match, in chunks", put([], { framing: "chunked" })],
+    ["PUT with a stale tag, in chunks", put(ifMatch(former), { framing: "chunked" })],
     ["PUT without If-Match and with broken JSON", put([], { body: "{" })],
     ["PUT with a stale tag and an empty object", put(ifMatch(former), { body: "{}" })],
     ["PUT with the current tag and an empty object", put(ifMatch(tag), { body: "{}" })],
@@ -268,7 +272,7 @@ export const metrics: readonly Rule[] = [
   rule("MET-09", "Every form of a refusal is counted as what it was answered", {
     spec,
     reading:
-      "Weak, unquoted, listed, missing, malformed, by another caller or another tenant: whichever branch of the code refuses, the answer is counted once. Over the whole of an exclusive run nothing else is counted either, save what an answer of 5xx may hide.",
+      "Weak, unquoted, listed, missing, malformed, with parameters, in chunks, by another caller or another tenant: whichever branch of the code refuses, the answer is counted once. Over the whole of an exclusive run nothing else is counted either, save what an answer of 5xx may hide.",
     hurts,
     needs: ["metrics", "write"],
     after: [...OVERCOUNTING],

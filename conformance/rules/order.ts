@@ -198,7 +198,7 @@ export const order: readonly Rule[] = [
   rule("ORD-05", "A write to a deleted customer with its last tag: 404", {
     spec: ["4.2 order 2", "7 404"],
     reading:
-      "Once a read says 404, a PUT with the last token, or one before it, is 404, a PATCH is refused, and nothing brings the customer back: no projection, no conditional read, no read by the limited caller, over HTTP/1.0 or at another spelling of the address. Another refusal than 404 of PATCH or a second DELETE is a warning.",
+      "Once a read says 404, a PUT with the last token, or one before it, is 404, a PATCH is refused, and nothing brings the customer back: no projection, no conditional read, no read by the limited caller, by HEAD, over HTTP/1.0 or at another spelling of the address. Another refusal than 404 of PATCH or a second DELETE is a warning.",
     hurts: "A deleted customer rises again with old data.",
     needs: NEEDS.DELETE,
     after: ["IFM-40"],
@@ -259,6 +259,14 @@ export const order: readonly Rule[] = [
         const there = accepted(read.seen.status) || read.seen.status === 304;
         read.must("read-gone", !there, `${what} was answered ${read.seen.status}`);
       }
+      const what = "HEAD of the deleted customer";
+      const head = await t.read("", "404, as GET", { to: customer, sentAs: "HEAD", what });
+      const { status: answered, tag } = head.seen;
+      head.must(
+        "head-gone",
+        !accepted(answered) || tag === undefined,
+        `${what} was answered ${answered} with ${tag}`,
+      );
     },
   }),
   badBody("ORD-10", "missing", {

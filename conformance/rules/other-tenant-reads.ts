@@ -62,11 +62,27 @@ const READ_HEADERS = (tag: string): readonly WayOfReading[] => [
   ["with Accept-Encoding: gzip", { headers: [["Accept-Encoding", "gzip"]] }],
 ];
 
+/** A filter may be bound to one role. A caller may belong to more than one tenant, so it is a warning. */
+async function limitedReadsNoOthers(t: Attempt): Promise<void> {
+  if (t.kit.profile.limited === undefined || t.kit.options.mode === "read-only") return;
+  const theirs = await t.kit.ground.madeBy("other-tenant");
+  if (theirs === undefined) return;
+  const isTheirs = accepted(
+    (await t.get(theirs, { caller: "main", purpose: "control request: the main caller" })).status,
+  );
+  // Where the main caller is let see it, tenants are not what divides them.
+  if (isTheirs) return;
+  const read = await readBy(t, "limited", "", "4xx, as the main caller", theirs);
+  const { status } = read.seen;
+  const found = `the limited caller reads a customer of the other tenant, which the main caller does not: ${status}`;
+  read.should("not-by-limited", !accepted(status), found);
+}
+
 export const otherTenantReads: readonly Rule[] = [
   rule("AUT-08", "Another tenant cannot read the customer", {
     spec: ["4.1 rule 6", "5.2", "4.1 rule 8"],
     reading:
-      "No 2xx and no value, with and without `fields`, in capitals and in a long list. To HEAD, OPTIONS and POST, and where the address is spelled otherwise, the status is open, and no value comes either; nor in a list of customers, where there is one.",
+      "No 2xx and no value, with and without `fields`, in capitals and in a long list. To HEAD, OPTIONS and POST, and where the address is spelled otherwise, the status is open, and no value comes either; nor in a list of customers, where there is one. That the limited caller reads the other tenant's customer is a warning.",
     hurts: "One tenant reads another's customers.",
     needs: ["other-tenant"],
     async check(t) {
@@ -127,6 +143,7 @@ export const otherTenantReads: readonly Rule[] = [
         const read = await asOther(t, "", list);
         mustHideValues(read, read.seen, main, read.evidence.probe);
       }
+      await limitedReadsNoOthers(t);
     },
   }),
   rule("AUT-11", "Unknown fields are refused to every caller alike", {

@@ -26,7 +26,7 @@ async function write(
   options: Pick<WriteOptions, "values" | "before" | "headers"> = {},
 ): Promise<Written> {
   const written = await t.write(method, { what, allowed: "accepted, and the ETag changes", ...options });
-  t.needAccepted(method, written.seen);
+  t.needAccepted(method, written.seen, written);
   return written;
 }
 
@@ -147,28 +147,35 @@ const everyWayRule = (id: Rule["id"], method: "PUT" | "PATCH"): Rule =>
     check: (t) => everyWay(t, method),
   });
 
-/** Changes of a name that databases compare as none, unless they are told otherwise. */
-const NEAR: readonly (readonly [what: string, change: (name: string) => string])[] = [
-  ["its letter case", (name) => name.toUpperCase()],
-  ["a blank at its end", (name) => `${name} `],
-  ["an accent", (name) => name.replace(/[aeiou]/i, (vowel) => `${vowel}\u0301`.normalize())],
+/** Changes that databases and code compare as none, unless they are told otherwise. */
+const NEAR: readonly (readonly [field: keyof Values, now: string, change: (value: string) => string])[] = [
+  ["name", "in capitals", (name) => name.toUpperCase()],
+  ["name", "with a blank at its end", (name) => `${name} `],
+  [
+    "name",
+    "with an accent on a letter",
+    (name) => name.replace(/[aeiou]/i, (vowel) => `${vowel}\u0301`.normalize()),
+  ],
   // Of the accent that it has by now.
-  ["its Unicode form", (name) => name.normalize("NFD")],
+  ["name", "in another Unicode form", (name) => name.normalize("NFD")],
+  ["name", "with a letter beyond ASCII at its end", (name) => `${name}\u00f8`],
+  ["email", "in capitals", (email) => email.toUpperCase()],
+  ["name", "empty", () => ""],
 ];
 
-/** A deployment may refuse such a name, or trim it; what it accepts changes the tag (2.4.6). */
+/** A deployment may refuse such a value, or trim it; what it accepts changes the tag (2.4.6). */
 async function nearChanges(t: Attempt, method: "PUT" | "PATCH", from: Snapshot): Promise<void> {
   let now = from;
-  for (const [what, change] of NEAR) {
-    const { name, email } = storedValues(now);
-    const changed = change(name);
+  for (const [field, how, change] of NEAR) {
+    const stored = storedValues(now);
+    const changed = { [field]: change(stored[field]) };
     const written = await t.write(method, {
-      what: `a name that differs in ${what} alone`,
+      what: `the stored values, the ${field} ${how}`,
       allowed: "accepted, and the ETag changes; or a 4xx",
-      values: method === "PUT" ? { name: changed, email } : { name: changed },
+      values: method === "PUT" ? { ...stored, ...changed } : changed,
       before: now,
     });
-    if (written.accepted) mustChange(written, `${method} that changes of the name ${what} alone`);
+    if (written.accepted) mustChange(written, `${method} of the stored values, the ${field} ${how},`);
     now = written.now;
   }
 }
@@ -221,7 +228,7 @@ export const tagChanges: readonly Rule[] = [
   rule("ETG-08", "The ETag changes on every accepted PUT", {
     spec: ["2.4.6", "3 accepted"],
     reading:
-      "Also when the PUT changes the name alone, the email alone, or of the name no more than a letter's case, a blank or an accent.",
+      "Also when the PUT changes the name alone, the email alone, or of one of them no more than the letter case, a blank, an accent or a letter beyond ASCII; and when it empties the name.",
     hurts: lost,
     needs: ["write"],
     after: ["IFM-01"],

@@ -130,7 +130,8 @@ export const unknownFields: readonly Rule[] = [
   }),
   rule("FLD-04", "The refusal of an unknown name carries no customer data", {
     spec: ["4.1 rule 5"],
-    reading: "Whoever asks: the main caller, the limited one, and one of another tenant.",
+    reading:
+      "Whoever asks: the main caller, the limited one, and one of another tenant. Nor the ETag, which stands beside the data.",
     hurts: "A bad request leaks what it was refused.",
     async check(t) {
       const full = await t.state(t.kit.main, "read the values");
@@ -149,6 +150,8 @@ export const unknownFields: readonly Rule[] = [
           const come = WRITABLE.filter((field) => holds(seen, full.fields[field]));
           const found = `the answer ${seen.status} to ${what} holds the ${come.join(" and ")}`;
           read.must("no-values", come.length === 0, found);
+          const tagged = `the answer ${seen.status} to ${what} carries the ETag ${full.tag}, so data was read`;
+          read.must("no-tag", seen.tag !== full.tag, tagged);
         }
       t.mustHaveLooked("unknown fields are answered 200", "FLD-03");
     },

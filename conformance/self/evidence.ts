@@ -7,7 +7,7 @@ import type { Evidence, Exchange, Report, RuleResult } from "../report/schema.ts
 
 const METHOD = /^(GET|HEAD|POST|PUT|PATCH|DELETE) (?:with|without|to|of|\?)/;
 /** A PUT that a header or a parameter makes of a POST leaves as POST. */
-const SENT_AS = / as (POST|GET|HEAD) with /;
+const SENT_AS = / as (POST|GET|HEAD|PUT) with /;
 const STATUS = /^([1-5]\d\d)(?:$|, | [{<"])/;
 const ANSWERED = /\bwas answered ([1-5]\d\d)\b/;
 

@@ -1,8 +1,20 @@
 /** AUT: roles and tenants (4.1.6, 5). */
 import { customerOf, type Fault, instead, isRead, type Plant, requesting } from "../fault.ts";
-import { headerLines, setHeader } from "../service/http-socket.ts";
+import { getHeader, headerLines, setHeader } from "../service/http-socket.ts";
 import { isWrite, soundSeams } from "../service/seams.ts";
-import { answered, by, empty, isThere, object, on, read, showing, wholeRead, write } from "../turn.ts";
+import {
+  answered,
+  by,
+  empty,
+  isThere,
+  object,
+  on,
+  read,
+  refused,
+  showing,
+  wholeRead,
+  write,
+} from "../turn.ts";
 import { sends, wholeCustomer } from "./conditional-reads.ts";
 import { listing, privileged } from "./tenants.ts";
 
@@ -38,6 +50,59 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     rule: "AUT-02",
     does: "shows a forbidden field to every caller that requests it",
     plant: allowing((spelled) => spelled !== ""),
+  },
+  {
+    id: "deleted-customer-shown-in-404",
+    rule: "AUT-16",
+    does: "puts the last row that it knew of a deleted customer into the 404, whoever asks",
+    plant: on(read(404), ({ customer }) => customer?.removed === true).answers(
+      showing((body, { customer }) => ({ ...body, last: { name: customer?.name, email: customer?.email } })),
+    ),
+  },
+  {
+    id: "delete-answers-the-whole-row",
+    rule: "AUT-07",
+    does: "answers a DELETE with the row that it has removed, whoever asked for it",
+    plant: on(write("DELETE"), isThere).answers(({ before }) =>
+      object({ name: before?.name, email: before?.email }),
+    ),
+  },
+  {
+    id: "tag-bound-to-its-reader",
+    rule: "AUT-14",
+    does: "signs the tag for the caller that it was shown to, and takes no other caller's",
+    plant: (ran) => (service) => {
+      const shown = new Map<string, Set<string>>();
+      return {
+        async around(request, next) {
+          const customer = customerOf(request, service);
+          const caller = service.caller(request);
+          const sent = headerLines(request, "if-match").join().trim();
+          const isTheirs = caller !== "limited" || shown.get(sent)?.has(caller) !== false;
+          if (isWrite(request) && customer?.tag === sent && !isTheirs) {
+            ran();
+            return service.refuse(412, "precondition-failed", [["ETag", customer.tag]]);
+          }
+          const reply = await next(request);
+          const tag = getHeader(reply, "etag");
+          if (tag !== undefined && caller !== undefined)
+            shown.set(tag, (shown.get(tag) ?? new Set()).add(caller));
+          return reply;
+        },
+      };
+    },
+  },
+  {
+    id: "tenant-not-asked-of-limited-role",
+    rule: "AUT-08",
+    does: "leaves the tenant out of the query that it wrote for a further role",
+    plant: instead("sees", (sound, caller) => sound || caller === "limited"),
+  },
+  {
+    id: "stale-write-of-limited-caller-403",
+    rule: "AUT-14",
+    does: "answers a stale write of a caller that may not read everything 403 in place of 412",
+    plant: on(by("limited"), answered(412)).answers(refused(403)),
   },
   {
     id: "forbidden-field-shown-in-capitals",

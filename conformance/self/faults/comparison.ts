@@ -39,6 +39,12 @@ const TAKEN: [id: string, rule: string, does: string, wrongly: Parameters<typeof
   ],
   ["takes-small-w", "IFM-09", "cuts w/ off and knows W/ for weak", (sent, { tag }) => sent === `w/${tag}`],
   ["takes-quoted-star", "IFM-12", "takes a star in quotes for If-Match: *", (sent) => sent === '"*"'],
+  [
+    "takes-percent-encoded-quotes",
+    "IFM-10",
+    "decodes what a browser has encoded",
+    (sent, { tag }) => sent.replaceAll("%22", '"') === tag,
+  ],
   ["takes-zero", "IFM-20", "takes version 0 for any version", (sent) => sent === '"0"'],
   [
     "takes-final-comma",

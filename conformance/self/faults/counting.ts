@@ -76,6 +76,18 @@ export const METRICS_FAULTS: Fault[] = [
     "names the tenants to count in its configuration, and one has come since",
     ({ status, request, service }) => status === 428 && service.caller(request) === "other",
   ),
+  uncounted(
+    "with-parameters-not-counted",
+    "MET-09",
+    "counts by the address in its log, and finds none of its routes in one with parameters",
+    ({ request }) => request.query !== "",
+  ),
+  uncounted(
+    "in-chunks-not-counted",
+    "MET-09",
+    "counts where the length of the body is measured, which a body in chunks does not tell",
+    ({ request }) => headerLines(request, "transfer-encoding").length > 0,
+  ),
   uncounted("428-not-counted", "MET-01", "does not count 428", ({ status }) => status === 428),
   uncounted("412-not-counted", "MET-02", "does not count 412", ({ status }) => status === 412),
   counting("428-counted-as-412", "MET-03", "counts a 428 as a failed precondition", (right) =>

@@ -5,6 +5,7 @@ import { getHeader, type Request } from "../service/http-socket.ts";
 import { type Customer, soundSeams } from "../service/seams.ts";
 import {
   as,
+  by,
   newTag,
   on,
   projectedRead,
@@ -48,6 +49,12 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     rule: "ETG-01",
     does: "answers a GET without ETag",
     plant: on(read()).answers(untagged),
+  },
+  {
+    id: "read-of-other-tenant-without-etag",
+    rule: "ETG-01",
+    does: "serves the tenants that came later from another handler, which sends no ETag",
+    plant: on(read(), by("other")).answers(untagged),
   },
   {
     id: "projected-read-without-etag",

@@ -3,7 +3,7 @@ import { customerOf, deciding, type Fault, instead, membersOf, type Plant } from
 import { setHeader } from "../service/http-socket.ts";
 import { fieldsParameter } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
-import { object, on, read, showing, type Turn, write } from "../turn.ts";
+import { isThere, object, on, read, showing, type Turn, tagged, write } from "../turn.ts";
 
 /** Carries a refused PUT out after all, with other members. */
 const sendingInstead = (
@@ -97,6 +97,22 @@ export const REPRESENTATION_FAULTS: Fault[] = [
     plant: on(read(400), ({ customer }) => customer !== undefined).answers(
       showing((body, { customer }) => ({ ...body, instance: { name: customer?.name } })),
     ),
+  },
+  {
+    id: "unknown-field-refusal-tagged",
+    rule: "FLD-04",
+    does: "sets the ETag as soon as the customer is loaded, which is before it looks at the fields",
+    plant: on(read(400), isThere).answers(tagged(({ customer }) => customer?.tag)),
+  },
+  {
+    id: "repeated-field-left-out",
+    rule: "FLD-13",
+    does: "toggles a column for each name of the list, so that one named twice is off again",
+    plant: instead("fieldNames", (names) => {
+      const times = (name: string) =>
+        names?.filter((other) => other.toLowerCase() === name.toLowerCase()).length;
+      return names?.filter((name) => (times(name) ?? 0) % 2 === 1);
+    }),
   },
   {
     id: "repeated-field-500",

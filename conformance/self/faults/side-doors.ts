@@ -95,6 +95,19 @@ export const SIDE_DOOR_FAULTS: Fault[] = [
     ),
   },
   {
+    id: "put-with-an-override-not-compared",
+    rule: "IFM-46",
+    does: "takes PUT with X-HTTP-Method-Override: DELETE for a DELETE, and asks only whether If-Match is there",
+    plant: requesting(
+      (request, service) =>
+        request.method === "PUT" &&
+        headerLines(request, "x-http-method-override").join().trim() === "DELETE" &&
+        !withoutIfMatch(request) &&
+        customerOf(request, service) !== undefined,
+      (request, service) => withIfMatch({ ...request, method: "DELETE" }, customerOf(request, service)?.tag),
+    ),
+  },
+  {
     id: "first-tag-honoured",
     rule: "IFM-18",
     does: "honours the tag that a customer was created with, once others have gone",

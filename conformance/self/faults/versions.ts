@@ -13,6 +13,7 @@ import {
   spoiling,
   tagged,
   untagged,
+  type When,
   weakened,
   write,
 } from "../turn.ts";
@@ -49,6 +50,19 @@ const knownAfterARead =
     };
   };
 
+/** What is stored is what the write brought. */
+const changesNothing: When = ({ before, customer }) =>
+  before !== undefined && (["name", "email"] as const).every((field) => before[field] === customer?.[field]);
+const tagLine = (customer: Customer | undefined): [string, string][] =>
+  customer === undefined ? [] : [["ETag", customer.tag]];
+/** The customer is as it was before the write. */
+const restoring =
+  (answer: Act): Act =>
+  (turn) => {
+    if (turn.before !== undefined && turn.customer !== undefined) Object.assign(turn.customer, turn.before);
+    return answer(turn);
+  };
+
 /** The write is stored under the tag of before it. */
 const keptTag: Act = spoiling((customer, { before }) => ({ tag: before?.tag ?? customer.tag }));
 
@@ -59,6 +73,52 @@ export const VERSION_FAULTS: Fault[] = [
     does: "keeps the tag when a PUT writes the values that are there",
     plant: keeping((before, after) =>
       (["name", "email", "status", "removed"] as const).every((field) => before[field] === after[field]),
+    ),
+  },
+  {
+    id: "identical-put-not-modified",
+    rule: "ETG-09",
+    does: "answers a PUT of the stored values 304, since it would change nothing",
+    plant: on(write("PUT"), isThere, changesNothing).answers(
+      restoring(({ service, before }) => ({
+        ...service.refuse(304, "same"),
+        headers: tagLine(before),
+        body: "",
+      })),
+    ),
+  },
+  {
+    id: "identical-put-not-found",
+    rule: "ETG-09",
+    does: "answers 404 where the database says that no row was changed",
+    plant: on(write("PUT"), isThere, changesNothing).answers(
+      restoring(({ service }) => service.refuse(404, "not-found")),
+    ),
+  },
+  {
+    id: "etag-ignores-other-letters",
+    rule: "ETG-08",
+    does: "compares what is stored and what is sent in ASCII, and keeps the tag where the rest alone differs",
+    plant: keeping((before, after) => {
+      const ascii = ({ name, email }: Customer) => `${name} ${email}`.replace(/[^\x20-\x7e]/g, "");
+      return before.name !== after.name && ascii(before) === ascii(after);
+    }),
+  },
+  {
+    id: "etag-ignores-emptied-name",
+    rule: "ETG-08",
+    does: "takes an empty name for none, and keeps the tag of a write that brings none",
+    plant: keeping((before, after) => before.name !== after.name && after.name === ""),
+  },
+  {
+    id: "etag-ignores-case-of-email",
+    rule: "ETG-08",
+    does: "takes emails that differ in letter case for the same, and keeps the tag where they alone differ",
+    plant: keeping(
+      (before, after) =>
+        before.name === after.name &&
+        before.email !== after.email &&
+        before.email.toLowerCase() === after.email.toLowerCase(),
     ),
   },
   {

@@ -3,7 +3,7 @@ import { customerOf, type Fault, isRead, membersOf, type Plant } from "../fault.
 import { headerLines, type Reply, type Request, setHeader } from "../service/http-socket.ts";
 import { type Change, isWrite } from "../service/seams.ts";
 import { Service } from "../service/service.ts";
-import { by, isThere, on, spoiling, write } from "../turn.ts";
+import { by, isThere, object, on, spoiling, write } from "../turn.ts";
 import { gap, refusedLate } from "../two-steps.ts";
 
 /** Reads the tag, and the fields a moment later. */
@@ -23,6 +23,8 @@ const torn =
     },
   });
 
+const QUEUED_MS = 100;
+
 export const VISIBILITY_FAULTS: Fault[] = [
   {
     id: "refused-delete-hides-projections",
@@ -40,6 +42,40 @@ export const VISIBILITY_FAULTS: Fault[] = [
           const reply = await next(request);
           if (customer !== undefined && request.method === "DELETE" && reply.status === 428)
             out.add(customer.id);
+          return reply;
+        },
+      };
+    },
+  },
+  {
+    id: "deleted-customer-answers-head",
+    rule: "ORD-05",
+    does: "answers HEAD from the table of versions, in which a deleted customer keeps its row",
+    plant: on(({ request, customer }) => request.method === "HEAD" && customer?.removed === true).answers(
+      ({ customer }) => ({ status: 200, headers: [["ETag", customer?.tag ?? ""]], body: "" }),
+    ),
+  },
+  {
+    id: "deleted-customer-read-for-a-moment",
+    rule: "ENV-04",
+    does: "hands a DELETE to a queue, and shows the customer until it is worked off",
+    plant: (ran) => (service) => {
+      const until = new Map<string, number>();
+      return {
+        async around(request, next) {
+          const customer = customerOf(request, service);
+          const isQueued = customer !== undefined && (until.get(customer.id) ?? 0) > performance.now();
+          if (isQueued && isRead(request) && service.caller(request) === "main") {
+            ran();
+            const { id, name, email } = service.deployment.members;
+            return object(
+              { [id]: customer.id, [name]: customer.name, [email]: customer.email },
+              '"in-the-queue"',
+            );
+          }
+          const reply = await next(request);
+          if (customer !== undefined && request.method === "DELETE" && reply.status < 300)
+            until.set(customer.id, performance.now() + QUEUED_MS);
           return reply;
         },
       };
