@@ -98,6 +98,13 @@ export function withFieldsOnly(
     : undefined;
 }
 
+/** The customer without these fields, which only this client wanted to see. */
+export function withoutFields(customer: Customer, fields: readonly string[]): Customer {
+  const { etag, value } = customer;
+  if (fields.length === 0) return customer;
+  return new Customer(etag, new Map([...value].filter(([name]) => !fields.includes(name.toLowerCase()))));
+}
+
 /** A value as a person or a shell sees it: a string bare, anything else as JSON. */
 export function plainText(value: Json): string {
   if (typeof value === "string") return value;

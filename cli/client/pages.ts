@@ -2,8 +2,9 @@
  * Lists of any deployment, page by page: the specification shows none, so the shape is found, not assumed.
  */
 
-import { Customer, memberNamed, parseJsonOrUndefined } from "./customer.ts";
+import { Customer, memberNamed, parseJsonOrUndefined, withoutFields } from "./customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
+import { filtersBeside, type Unfiltered, unfiltered } from "./list-filter.ts";
 import { type NextPage, nextPage } from "./next-page.ts";
 import type { Ports } from "./read-customer.ts";
 import { type Refusal, refusalOf } from "./refusal.ts";
@@ -19,15 +20,42 @@ export type ListFailure =
   | Refusal
   /** The server named the same next page twice. */
   | { kind: "circle" }
+  | Unfiltered
   | Exclude<NextPage, { kind: "none" | "request" }>;
 
-/** Pages of customers; see pagesOf. */
-export function eachPage(ports: () => Ports, query: ListQuery): AsyncGenerator<Page> {
-  return pagesOf(
-    ports,
-    (cursor) => listCustomers({ ...query, cursor: cursor ?? query.cursor }),
-    listedCustomer,
-  );
+/**
+ * Pages of customers; see pagesOf. Each customer must show that it matches the filters of the query, so their fields are asked
+ * for, and left out again where nobody asked for them.
+ */
+export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGenerator<Page> {
+  const { fields } = query;
+  const added = fields === undefined ? [] : filtersBeside(query, fields);
+  const asked = fields && [...fields, ...added];
+  const ask = (cursor = query.cursor) => listCustomers({ ...query, fields: asked, cursor });
+  for await (const page of pagesOf(ports, ask, listedCustomer)) {
+    const [first] = page.kind === "page" ? page.items : [];
+    if (page.kind !== "page" || first === undefined) yield page;
+    else {
+      const shown = [...first.value.keys()];
+      if (fields === undefined && filtersBeside(query, shown).length > 0)
+        return yield* pagesWith(ports, query, shown);
+      const failed = unfiltered(query, page.items);
+      if (failed !== undefined) return yield failed;
+      yield { kind: "page", items: page.items.map((customer) => withoutFields(customer, added)) };
+    }
+  }
+}
+
+/** The default set leaves out the field of a filter: the list is asked for once more, with what it shows and that field. */
+async function* pagesWith(
+  ports: () => Ports,
+  query: ListQuery,
+  fields: readonly string[],
+): AsyncGenerator<Page> {
+  const [field] = filtersBeside(query, fields);
+  // Members that are not in the registry can't be asked for everywhere.
+  for await (const page of eachPage(ports, { ...query, fields }))
+    yield page.kind === "invalid" && field ? { kind: "unfiltered", field, shown: false } : page;
 }
 
 /**

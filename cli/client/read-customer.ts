@@ -1,5 +1,5 @@
 /** Readings of one customer: as it is now, or why not. */
-import { Customer, idOfAnother, memberNamed, parseCustomer } from "./customer.ts";
+import { type Customer, idOfAnother, memberNamed, parseCustomer, withoutFields } from "./customer.ts";
 import { type ReadRefusal, refusalOf } from "./refusal.ts";
 import type { Deadline } from "./wire/deadline.ts";
 import { readWithRetry } from "./wire/read-retry.ts";
@@ -65,16 +65,14 @@ async function proven<Other extends NotModified>(
     return probe.kind === "not-found" ? { ...reading, kind: "not-a-service" } : probe;
   }
   if (reading.kind !== "read") return reading;
-  const { etag, value } = reading.customer;
-  if (memberNamed(value, "id") === undefined) {
+  if (memberNamed(reading.customer.value, "id") === undefined) {
     // The default set of a deployment need not have it (specification 4.1).
     const proof = asked === undefined ? await read(["id"]) : reading;
     if (proof.kind === "read" && memberNamed(proof.customer.value, "id") === undefined)
       return { kind: "mistaken", shown: undefined };
     return proof.kind === "read" || isHidden(proof) ? reading : proof;
   }
-  if (asked === fields) return reading;
-  return { ...reading, customer: new Customer(etag, new Map([...value].filter(([name]) => !isId(name)))) };
+  return asked === fields ? reading : { ...reading, customer: withoutFields(reading.customer, ["id"]) };
 }
 
 /** By which status a field is refused that the caller may not read is left open (specification 7, rule 6). */

@@ -30,12 +30,7 @@ export async function matchByEmail(ports: Ports, row: Row): Promise<Match> {
       return { kind: "failed", failure, everyRow: failure.exit !== "unreachable" };
     }
     for (const { value } of page.items) {
-      const [id, address] = [memberNamed(value, "id")?.value, memberNamed(value, "email")?.value];
-      // A server that ignores the search would have every row update somebody.
-      if (typeof address !== "string" || address.toLowerCase() !== email.toLowerCase()) {
-        const message = "the server does not search by email: it answered with customers of other addresses";
-        return { kind: "failed", failure: failure("failure", message), everyRow: true };
-      }
+      const id = memberNamed(value, "id")?.value;
       if (id !== undefined) ids.push(plainText(id));
     }
     if (ids.length > 1) break;

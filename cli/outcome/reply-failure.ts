@@ -112,6 +112,17 @@ export function readReason(refusal: ReadRefusal | ListFailure, subject: Subject)
         `${subject.what} goes round in a circle`,
         `${subject.url} named the same next page twice`,
       );
+    case "unfiltered":
+      return refusal.shown
+        ? unbelieved(
+            `the server does not filter by ${refusal.field}`,
+            `it answered with customers whose ${refusal.field} is another`,
+          )
+        : unbelieved(
+            `it can't be checked whether the server filters by ${refusal.field}`,
+            "it does not show that field",
+            `Name the fields that you need: --fields id,${refusal.field}`,
+          );
     case "next-elsewhere":
       return unbelieved(
         `${subject.what} is not complete`,
