@@ -114,6 +114,7 @@ export async function runProgram(
   });
   program.exitOverride();
   try {
+    demandUtf8(argv);
     await addCommands(program, run, argv[0]);
     if (argv.length === 0) {
       messages.warn(program.helpInformation().trimEnd());
@@ -164,6 +165,21 @@ function endingOf(error: unknown, command: string): Ending {
   if (error.code === "commander.help")
     return failure("usage", "a subcommand is missing", "Its help is above.");
   return failure("usage", error.message.replace(/^error: /, ""), `See: ${command} --help`);
+}
+
+/**
+ * The system has replaced bytes that are not UTF-8 before anyone could see them, and they would be stored so. The value is
+ * not quoted, since it may be a secret.
+ */
+function demandUtf8(argv: readonly string[]): void {
+  const at = argv.findIndex((word) => word.includes("\uFFFD"));
+  if (at < 0) return;
+  const [option] = (argv[at]?.startsWith("--") ? argv[at] : argv[at - 1])?.split("=") ?? [];
+  const what = option?.startsWith("-") ? `the value of ${option}` : `argument ${at + 1}`;
+  throw new UsageError(
+    `${what} is not UTF-8, or holds the replacement character U+FFFD; nothing was sent`,
+    `Give it as UTF-8; the character itself is given as JSON: --set-json 'name="\\ufffd"'`,
+  );
 }
 
 /** The command that was meant, as far as it was understood: `customers profile set`. */

@@ -1,5 +1,5 @@
 /** Where settings come from: variables and the files that settings name. */
-import { readText } from "../files/read-text.ts";
+import { readPem, readText } from "../files/read-text.ts";
 import { systemCode } from "../files/system-code.ts";
 import { UsageError } from "../outcome/failure.ts";
 
@@ -11,10 +11,10 @@ export function fromEnvironment(env: Environment, name: string): string | undefi
   return value === undefined || value === "" ? undefined : value;
 }
 
-/** @param option the flag, for the message of the UsageError. */
-export async function readSettingFile(path: string, option: string): Promise<string> {
+/** @param option the flag, for the message of the UsageError. @param read for PEM files: readPem. */
+export async function readSettingFile(path: string, option: string, read = readText): Promise<string> {
   try {
-    return await readText(path);
+    return await read(path);
   } catch (error) {
     throw new UsageError(`${option}: ${path} can't be read (${systemCode(error)})`, "Check the path.");
   }
@@ -22,7 +22,7 @@ export async function readSettingFile(path: string, option: string): Promise<str
 
 /** The text of a PEM file with at least one certificate; a UsageError where it holds none or a broken one. */
 export async function readCertificates(path: string, option = "--cacert"): Promise<string> {
-  const text = await readSettingFile(path, option);
+  const text = await readSettingFile(path, option, readPem);
   const { X509Certificate } = await import("node:crypto");
   const blocks = text.match(/-----BEGIN CERTIFICATE-----[\s\S]*?-----END CERTIFICATE-----/g) ?? [];
   try {
@@ -54,7 +54,7 @@ export async function readClientCertificate({
   }
   const certificates = await readCertificates(cert, "--cert");
   const keyPath = key ?? cert;
-  const keyText = await readSettingFile(keyPath, "--key");
+  const keyText = await readSettingFile(keyPath, "--key", readPem);
   const { createPrivateKey, X509Certificate } = await import("node:crypto");
   if (/ENCRYPTED/.test(keyText)) {
     throw new UsageError(

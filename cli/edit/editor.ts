@@ -3,8 +3,9 @@ import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { makePrivateDirectory } from "../files/private-directory.ts";
 import { systemCode } from "../files/system-code.ts";
+import { decodeUtf8 } from "../files/utf-8.ts";
 import type { Invocation } from "../invocation.ts";
-import { type Failure, failure } from "../outcome/failure.ts";
+import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 
 /** Personal data, and an editor may move the file out of its private directory. */
 const OWN = { mode: 0o600 };
@@ -66,7 +67,10 @@ export function openEditor(
         );
       }
       if (existsSync(path)) {
-        const saved = withFile(path, "read", () => readFileSync(path, "utf8"));
+        const bytes = withFile(path, "read", () => readFileSync(path));
+        if (isFailure(bytes)) return bytes;
+        const saved = decodeUtf8(bytes);
+        if (saved === undefined) return notUtf8(path);
         return saved === text && performance.now() - began < HURRIED_MS && terminal.interactive
           ? hurried(editor)
           : saved;
@@ -86,6 +90,14 @@ function hurried(editor: string): Failure {
     "usage",
     `the editor (${editor}) returned at once without a change; nothing was sent`,
     "An editor with a window of its own must wait until the file is closed: VISUAL='code --wait'.",
+  );
+}
+
+function notUtf8(path: string): Failure {
+  return failure(
+    "usage",
+    `the text in ${path} is not UTF-8; nothing was sent`,
+    "Have the editor save it as UTF-8.",
   );
 }
 

@@ -1,5 +1,6 @@
 /** The operator's side of the streams: what may be asked, drawn and coloured. */
 import type { Environment } from "../config/setting-source.ts";
+import { checkedUtf8 } from "../files/utf-8.ts";
 import { untilInterrupted } from "../outcome/until-interrupted.ts";
 import type { Host } from "../signals.ts";
 import type { Output } from "./standard-output.ts";
@@ -20,7 +21,7 @@ export type Terminal = {
   stderrColumns: number;
   /** Asks on stderr and reads one line; undefined at end of input. Only where `interactive`. */
   ask(question: string, options?: { secret?: boolean }): Promise<string | undefined>;
-  /** All of stdin, as text without its last line end. */
+  /** All of stdin, as text without its last line end. Throws a UsageError where it is not UTF-8. */
   readStdin(): Promise<string>;
 };
 
@@ -61,13 +62,14 @@ export function openTerminal(
 }
 
 async function readAll(stdin: Input): Promise<string> {
-  let text = "";
-  stdin.setEncoding("utf8");
+  const chunks: Buffer[] = [];
+  let length = 0;
   for await (const chunk of stdin) {
-    text += chunk;
-    if (text.length > STDIN_BYTES_MAX) break;
+    chunks.push(Buffer.from(chunk));
+    length += chunk.length;
+    if (length > STDIN_BYTES_MAX) break;
   }
-  return text.replace(/\r?\n$/, "");
+  return checkedUtf8(Buffer.concat(chunks), "standard input").replace(/\r?\n$/, "");
 }
 
 /** A secret answer is not echoed: readline writes into nothing, and the terminal is in raw mode. */

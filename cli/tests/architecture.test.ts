@@ -24,7 +24,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   docs: ["program.ts", "help"],
   help: ["config", "outcome"],
   http: ["version.ts", "client", "config", "outcome"],
-  output: ["client", "config", "outcome", "signals.ts"],
+  output: ["client", "config", "files", "outcome", "signals.ts"],
   config: ["files", "outcome"],
   files: ["outcome"],
   outcome: ["client"],

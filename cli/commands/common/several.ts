@@ -1,11 +1,12 @@
 /** Several customers in one command: ids as arguments, or `-` for one a line on standard input. */
-import { text } from "node:stream/consumers";
+import { buffer } from "node:stream/consumers";
+import { checkedUtf8 } from "../../files/utf-8.ts";
 import type { Ending, Invocation } from "../../invocation.ts";
 import { amount } from "../../outcome/amount.ts";
 import { type Failure, failure, UsageError } from "../../outcome/failure.ts";
 import { untilInterrupted } from "../../outcome/until-interrupted.ts";
 
-/** @param words ids, or `-`. Throws a UsageError where there is no id, or where standard input holds the token. */
+/** @param words ids, or `-`. Throws a UsageError where there is no id, and where standard input holds the token or is not UTF-8. */
 export async function idsOf(
   words: readonly string[],
   { host, flags, interrupted }: Pick<Invocation, "host" | "flags" | "interrupted">,
@@ -14,7 +15,7 @@ export async function idsOf(
   if (flags.tokenStdin) {
     throw new UsageError("stdin can't hold both the token and the ids", "Give the token as --token-file.");
   }
-  const input = await untilInterrupted(text(host.stdin), interrupted);
+  const input = checkedUtf8(await untilInterrupted(buffer(host.stdin), interrupted), "standard input");
   const lines = input.split("\n").map((line) => line.trim());
   const ids = words.flatMap((word) => (word === "-" ? lines.filter((line) => line !== "") : [word]));
   if (ids.length === 0) throw new UsageError("there is no id on standard input", "Give one id a line.");
