@@ -3,25 +3,32 @@
  * specification shows no list, so what only looks like a next page is reported rather than ignored. Pure.
  */
 
-import { memberNamed } from "./customer.ts";
+import { memberNamed, plainText } from "./customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
 import { type ApiRequest, readPage } from "./wire/request.ts";
 
 export type NextPage =
-  | { kind: "none" }
+  /** `said`: the server says so; else there may be more. */
+  | { kind: "none"; said: boolean }
   | { kind: "request"; request: ApiRequest }
   /** Outside of the base URL: credentials go nowhere else, whatever a server writes into a link. */
   | { kind: "next-elsewhere"; place: string }
-  /** There is more, named by a member that this client can't follow. */
+  /** There is more, by a member or header that this client can't follow. */
   | { kind: "next-unknown"; member: string };
 
-/** @param request of the page that was just read. @param ask the request for the page at a cursor. @param base the base URL, no trailing slash. */
-export function nextPage(
-  { link, body }: { link: string | undefined; body: Json | undefined },
-  request: ApiRequest,
-  ask: (cursor: string) => ApiRequest,
-  base: string,
-): NextPage {
+export type PageRead = {
+  fields: ReadonlyMap<string, string>;
+  body: Json | undefined;
+  request: ApiRequest;
+  /** Items and pages that have come, those of this one included. */
+  items: number;
+  pages: number;
+};
+
+/** @param ask the request for the page at a cursor. @param base the base URL, no trailing slash. */
+export function nextPage(page: PageRead, ask: (cursor: string) => ApiRequest, base: string): NextPage {
+  const { fields, body, request } = page;
+  const link = fields.get("link");
   const { target, cursor, other } = bodyNext(body);
   // A search is a POST: its next page is the same search with the cursor, whatever a link says.
   const place = request.method === "POST" ? undefined : ((link && linkTarget(link)) ?? target);
@@ -32,7 +39,13 @@ export function nextPage(
   if (cursor !== undefined) return { kind: "request", request: ask(cursor) };
   if (place !== undefined) return { kind: "next-elsewhere", place: url?.href ?? place };
   const member = other ?? (target === undefined ? undefined : "next");
-  return member === undefined ? { kind: "none" } : { kind: "next-unknown", member };
+  if (member !== undefined) return { kind: "next-unknown", member };
+  // Where a server says that this is the end, its total may count customers that these credentials may not see.
+  if (link !== undefined || saysEnd(body)) return { kind: "none", said: true };
+  const totals = totalsOf(page);
+  const beyond = totals.find(({ total, came }) => total > came);
+  if (beyond !== undefined) return { kind: "next-unknown", member: beyond.name };
+  return { kind: "none", said: totals.length > 0 || page.pages > 1 };
 }
 
 /**
@@ -60,7 +73,11 @@ function linkTarget(link: string): string | undefined {
 /** As letters alone, in lower case: `@odata.nextLink`, `next_page_url`. */
 const NEXT_LINK = /^(?:odata)?next(?:link|(?:page)?url)?$/;
 /** `next_page_token`, `hasMore`. */
-const OTHER_SIGN = /^(?:next(?:page|(?:page)?token|cursor|offset)|has(?:more|next(?:page)?))$/;
+const OTHER_SIGN =
+  /^(?:next(?:page|(?:page)?token|cursor|offset)|has(?:more|next(?:page)?)|(?:is)?truncated)$/;
+/** `total`, `totalElements`, `@odata.count`. */
+const TOTAL = /^(?:total|(?:odata|total)?count|total(?:items|results|records|elements))$/;
+const TOTAL_PAGES = /^(?:totalpages|lastpage)$/;
 /** Members in which pagination is often kept. */
 const NEST = /^(?:links|paging|pagination|pageinfo|page|meta)$/;
 
@@ -72,8 +89,7 @@ function bodyNext(body: Json | undefined): { target?: string; cursor?: string; o
   if (!isJsonObject(body)) return {};
   const next = memberNamed(body, "next")?.value;
   if (typeof next === "string" && next !== "" && !isLink(next)) return { cursor: next };
-  const nested = [...body].filter(([name]) => NEST.test(letters(name))).map(([, value]) => value);
-  const objects = [body, ...nested.filter(isJsonObject)];
+  const objects = withNested(body);
   for (const object of objects) {
     for (const [name, value] of object) {
       const target = NEXT_LINK.test(letters(name)) ? linkIn(value) : undefined;
@@ -84,12 +100,61 @@ function bodyNext(body: Json | undefined): { target?: string; cursor?: string; o
   return other === undefined ? {} : { other };
 }
 
+function withNested(body: JsonObject): JsonObject[] {
+  const nested = [...body].filter(([name]) => NEST.test(letters(name))).map(([, value]) => value);
+  return [body, ...nested.filter(isJsonObject)];
+}
+
 function signIn(object: JsonObject): string | undefined {
-  for (const [name, value] of object) {
-    const says = value !== null && value !== false && value !== "" && !isJsonArray(value);
-    if (says && (NEXT_LINK.test(letters(name)) || OTHER_SIGN.test(letters(name)))) return name;
-  }
+  for (const [name, value] of object)
+    if (isSign(name) && !isNothing(value) && !isJsonArray(value)) return name;
   return undefined;
+}
+
+/** A next page is named, and there is none. */
+function saysEnd(body: Json | undefined): boolean {
+  if (!isJsonObject(body)) return false;
+  return withNested(body).some((object) =>
+    [...object].some(([name, value]) => isSign(name) && isNothing(value)),
+  );
+}
+
+function isSign(name: string): boolean {
+  return NEXT_LINK.test(letters(name)) || OTHER_SIGN.test(letters(name));
+}
+
+function isNothing(value: Json): boolean {
+  return value === null || value === false || value === "";
+}
+
+/** What the reply says of how much there is in all, beside what has come. */
+function totalsOf({ fields, body, request, items, pages }: PageRead) {
+  const members = isJsonObject(body) ? withNested(body).flatMap((object) => [...object]) : [];
+  const headers = ["X-Total-Count", "X-Total"].map((name): [string, Json] => [
+    name,
+    fields.get(name.toLowerCase()) ?? null,
+  ]);
+  const range: [string, Json] = [
+    "Content-Range",
+    /\/(\d+)$/.exec(fields.get("content-range") ?? "")?.[1] ?? null,
+  ];
+  const ofItems = members.filter(([name]) => TOTAL.test(letters(name)));
+  // Beside a total, or where it is the limit that was asked for, a count is that of a page.
+  const limit = /\blimit"?[=:](\d+)/.exec(request.path + (request.body ?? ""))?.[1];
+  const isOfPage = ([name, value]: readonly [string, Json]) =>
+    letters(name) === "count" && (ofItems.length > 1 || plainText(value) === limit);
+  const counted = [...ofItems.filter((member) => !isOfPage(member)), ...headers, range];
+  const paged = members.filter(([name]) => TOTAL_PAGES.test(letters(name)));
+  const entry =
+    (came: number) =>
+    ([name, value]: readonly [string, Json]) => ({
+      name,
+      total: Number(value === null ? Number.NaN : plainText(value)),
+      came,
+    });
+  return [...counted.map(entry(items)), ...paged.map(entry(pages))].filter(
+    ({ total }) => !Number.isNaN(total),
+  );
 }
 
 function linkIn(value: Json): string | undefined {

@@ -11,7 +11,9 @@ import { type Refusal, refusalOf } from "./refusal.ts";
 import { readWithRetry } from "./wire/read-retry.ts";
 import { type ApiRequest, type ListQuery, listCustomers } from "./wire/request.ts";
 
-export type PageOf<Item> = { kind: "page"; items: readonly Item[] } | ListFailure;
+export type PageOf<Item> =
+  /** `open`: nothing in the reply says whether more follows, and nothing names it. */
+  { kind: "page"; items: readonly Item[]; open: boolean } | ListFailure;
 export type Page = PageOf<Customer>;
 
 /** What came before it is a part of the list, and must not pass for the whole. */
@@ -41,7 +43,7 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
         return yield* pagesWith(ports, query, shown);
       const failed = unfiltered(query, page.items);
       if (failed !== undefined) return yield failed;
-      yield { kind: "page", items: page.items.map((customer) => withoutFields(customer, added)) };
+      yield { ...page, items: page.items.map((customer) => withoutFields(customer, added)) };
     }
   }
 }
@@ -71,7 +73,8 @@ export async function* pagesOf<Item>(
 ): AsyncGenerator<PageOf<Item>> {
   let request = ask();
   const seen = new Set<string>();
-  for (;;) {
+  let came = 0;
+  for (let pages = 1; ; pages += 1) {
     const { transport, deadline } = ports();
     const reply = await readWithRetry(transport, request, deadline);
     const page = reply.kind === "complete" && reply.status === 200 ? reply : undefined;
@@ -79,8 +82,9 @@ export async function* pagesOf<Item>(
     const items = itemsOf(body)?.map((item) => (isJsonObject(item) ? read(item) : undefined));
     if (page === undefined || !items?.every((item) => item !== undefined))
       return yield refusalOf(reply, "reading");
-    yield { kind: "page", items };
-    const next = nextPage({ link: page.fields.get("link"), body }, request, ask, transport.url);
+    came += items.length;
+    const next = nextPage({ fields: page.fields, body, request, items: came, pages }, ask, transport.url);
+    yield { kind: "page", items, open: next.kind === "none" && !next.said };
     if (next.kind === "none") return;
     if (next.kind !== "request") return yield next;
     const key = `${next.request.path} ${next.request.body ?? ""}`;

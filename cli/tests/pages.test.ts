@@ -8,6 +8,7 @@ import { emptyProfileFile } from "../config/profile-file.ts";
 import { readSettings } from "../config/settings.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import { listFailure } from "../outcome/reply-failure.ts";
+import { runClient } from "./support/client.ts";
 
 const stops: (() => unknown)[] = [];
 afterAll(async () => {
@@ -158,6 +159,13 @@ describe("the next page", () => {
     ["next_cursor", { data: [{ id: 1 }], meta: { next_cursor: "abc" } }],
     ["hasMore", { data: [{ id: 1 }], hasMore: true }],
     ["a page number", { data: [{ id: 1 }], pagination: { nextPage: 2 } }],
+    ["a total", { items: [{ id: 1 }], total: 10, limit: 1, offset: 0 }],
+    ["a count", { items: [{ id: 1 }], count: 10 }],
+    ["a nested total", { items: [{ id: 1 }], meta: { total: 10 } }],
+    ["a total in text", { items: [{ id: 1 }], total_count: "10" }],
+    ["@odata.count", { value: [{ id: 1 }], "@odata.count": 2 }],
+    ["a number of pages", { content: [{ id: 1 }], page: { totalPages: 3, number: 0 } }],
+    ["truncated", { items: [{ id: 1 }], truncated: true }],
   ])("in a way that can't be followed is reported: %s", async (_, body) => {
     const { pages, seen } = await listed(() => json(body));
     expect(seen).toHaveLength(1);
@@ -168,8 +176,37 @@ describe("the next page", () => {
     ["null", { items: [{ id: 1 }], next: null, nextPageToken: null }],
     ["empty", { items: [{ id: 1 }], nextPageToken: "", links: { next: null } }],
     ["false", { items: [{ id: 1 }], hasMore: false, total: 1 }],
+    ["a total of what came", { items: [{ id: 1 }], total: 1, count: 1, page: 1, totalPages: 1 }],
+    ["a count of a page beside its total", { items: [{ id: 1 }], total: 1, count: 50 }],
+    ["a total of what others may see", { items: [{ id: 1 }], total: 10, next: null }],
+    ["not truncated", { items: [{ id: 1 }], isTruncated: false }],
   ])("is not there: %s", async (_, body) => {
     expect((await listed(() => json(body))).pages).toEqual([["1"]]);
+  });
+
+  test.each([
+    ["X-Total-Count", "10", false],
+    ["X-Total-Count", "1", true],
+    ["Content-Range", "items 0-0/10", false],
+    ["Content-Range", "items 0-0/1", true],
+    ["Content-Range", "items 0-0/*", true],
+  ])("after %s: %s", async (name, value, whole) => {
+    const { pages } = await listed(() => Response.json([{ id: 1 }], { headers: { [name]: value } }));
+    expect(pages).toEqual(whole ? [["1"]] : [["1"], expect.stringContaining(`says by "${name}"`)]);
+  });
+
+  test("is there where a total is more than all pages brought, and a count of the limit says nothing", async () => {
+    const paged = (total: number) =>
+      listed((url) =>
+        url.search === ""
+          ? json({ items: [{ id: 1 }], total, next: "c" })
+          : json({ items: [{ id: 2 }], total }),
+      );
+    expect((await paged(2)).pages).toEqual([["1"], ["2"]]);
+    expect((await paged(3)).pages.at(-1)).toContain('says by "total"');
+    expect((await listed(() => json({ items: [{ id: 1 }], count: 50 }), { limit: 50 })).pages).toEqual([
+      ["1"],
+    ]);
   });
 
   test("on another server is had by its cursor, where there is one", async () => {
@@ -190,6 +227,31 @@ describe("the next page", () => {
     const { pages } = await listed(() => json([{ id: 1 }], '</base/customers?page=2>; rel="next"'));
     expect(pages.at(-1)).toContain("goes round in a circle");
   });
+});
+
+test.each([
+  ["a full page of which nothing says that it is the last", "2", [{ id: 1 }, { id: 2 }], true],
+  ["a page that is not full", "3", [{ id: 1 }, { id: 2 }], false],
+  [
+    "a full page whose total says that it is the last",
+    "2",
+    { items: [{ id: 1 }, { id: 2 }], total: 2 },
+    false,
+  ],
+  ["a full page that is said to be the last", "2", { items: [{ id: 1 }, { id: 2 }], next: null }, false],
+])("%s: list --all and export warn, or do not", async (_, size, body, warns) => {
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: () => json(body) });
+  stops.push(() => server.stop(true));
+  for (const args of [
+    ["list", "--all", "--limit", size],
+    ["export", "--page-size", size],
+  ]) {
+    const { exitCode, stderr } = await runClient([...args, "--fields", "id", "--url", server.url.origin]);
+    expect({ exitCode, warns: stderr.includes("does not say whether there is more") }).toEqual({
+      exitCode: 0,
+      warns,
+    });
+  }
 });
 
 test.each([

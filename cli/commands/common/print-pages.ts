@@ -20,6 +20,17 @@ export const LIMIT_DEFAULT = 50;
 /** A page of `--all`; servers that allow fewer say so, and --limit then gives the size of the page too. */
 const PAGE_DEFAULT = 200;
 
+/** A full page, after which the server says nothing. */
+export function perhapsMore(
+  { open, items }: { open: boolean; items: readonly unknown[] },
+  size: number,
+): boolean {
+  return open && items.length === size;
+}
+
+export const PERHAPS_MORE =
+  "warning: the list is as long as a page, and the server does not say whether there is more";
+
 export async function printPages<Item>(
   invocation: Invocation,
   { limit, all = false }: Extent,
@@ -43,6 +54,7 @@ export async function printPages<Item>(
       }
       break;
     }
+    if (perhapsMore(page, size)) messages.warn(PERHAPS_MORE);
   }
   if (printed === 0 && outputFormat(invocation) === "table") messages.note(`No ${noun}s.`);
   if (interrupted.aborted) return failure("interrupted", "interrupted; the list is not complete");
