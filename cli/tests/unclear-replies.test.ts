@@ -3,6 +3,7 @@
  */
 import { afterAll, describe, expect, test } from "bun:test";
 import * as faults from "./support/faults.ts";
+import type { Exchange } from "./support/faulty-proxy.ts";
 import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";
 
 afterAll(stopDeployments);
@@ -196,6 +197,35 @@ describe.concurrent("a success that is not yet one", () => {
     const { exitCode, stderr } = await update("--name", "Eve", "--expect", "name=Ada");
     expect({ exitCode, writes: server.writes.length }).toEqual({ exitCode: 0, writes: 1 });
     expect(stderr).toContain("updated: 1 attempt");
+  });
+
+  /** "Eve" is shown as "Eva" by the replies that `applies` accepts. */
+  const showingEva = (applies: (exchange: Exchange) => boolean) =>
+    deployment(async (exchange) => {
+      const reply = await exchange.forward();
+      const text = new TextDecoder().decode(reply.body);
+      const body = new TextEncoder().encode(applies(exchange) ? text.replace("Eve", "Eva") : text);
+      exchange.answer({ ...reply, body });
+    });
+
+  test.each([
+    ["--on-conflict", "reapply"],
+    ["--on-conflict", "merge"],
+    ["--expect", "name=Ada"],
+  ])(
+    "200 with another value than was sent, and so does a reading: unknown, sent once (%s %s)",
+    async (option, value) => {
+      const { proxy, update } = await showingEva(() => true);
+      const { exitCode, stderr } = await update("--name", "Eve", "-o", "json", option, value);
+      expect({ exitCode, sent: proxy?.writesSeen }).toEqual({ exitCode: 8, sent: 1 });
+      expect(stderr).toContain("shows a customer or a version that this write did not make");
+    },
+  );
+
+  test("200 with another value than was sent, and the reading has it: as wanted, sent once", async () => {
+    const { proxy, update } = await showingEva(({ isWrite }) => isWrite);
+    const { exitCode } = await update("--name", "Eve", "-o", "json");
+    expect({ exitCode, sent: proxy?.writesSeen }).toEqual({ exitCode: 0, sent: 1 });
   });
 
   test("200 with a notice to a creation: unknown", async () => {

@@ -77,6 +77,9 @@ function decide(state: State, event: Event, base: Customer, current: Customer | 
     return history.last === "stale" && onConflict === "fail"
       ? end(state, conflict(state, "changed", []))
       : sendNext(state, event, current);
+  // Its reply named this version: sent again, the write would make the same of it.
+  if (unclear && current.etag !== undefined && current.etag === reply?.fields.get("etag"))
+    return end(unlooked(state), undefined);
   const fields = intent.conflicts(base, current);
   const stops = onConflict === "fail" || (onConflict === "merge" && fields.length > 0);
   return stops ? end(state, conflict(state, "changed", fields)) : sendNext(state, event, current);
@@ -95,7 +98,8 @@ function isConfirmed(state: State, shown: Customer | "gone"): boolean {
   const reply = lastReply(state);
   if (reply === undefined || !mayBeConfirmed(reply, job.id)) return false;
   if (shown === "gone") return job.intent.isAsWanted("gone");
-  return shown.etag !== undefined && shown.etag !== sent?.tag && shown.etag === reply.fields.get("etag");
+  if (shown.etag === undefined || shown.etag === sent?.tag || job.intent.contradicts(shown)) return false;
+  return shown.etag === reply.fields.get("etag");
 }
 
 function isTaken(state: State): boolean {

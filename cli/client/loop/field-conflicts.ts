@@ -53,10 +53,10 @@ export function looksWritten(value: JsonObject, change: Change): boolean {
 }
 
 /**
- * True where no text that was sent is shown as another text: a server may show a part of what it made, and
+ * True where no text that was sent is shown as another text: a server may show a part of what it wrote, and
  * store addresses in lower case.
  */
-export function looksCreated(shown: JsonObject, sent: JsonObject): boolean {
+export function showsNoOtherText(shown: JsonObject, sent: JsonObject): boolean {
   return [...sent].every(([field, wanted]) => {
     const now = memberNamed(shown, field)?.value;
     return !isText(now) || !isText(wanted) || plain(now).toLowerCase() === plain(wanted).toLowerCase();

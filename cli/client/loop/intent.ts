@@ -9,6 +9,7 @@ import {
   type FieldConflict,
   hasValues,
   looksWritten,
+  showsNoOtherText,
 } from "./field-conflicts.ts";
 import { type Confirms, confirmsChange, confirmsDeletion } from "./verdict.ts";
 
@@ -30,6 +31,8 @@ export type WriteIntent = {
   isUnchanged(current: Customer): boolean;
   /** The state that our own write leaves behind; "gone" after a 404. */
   isAsWanted(state: Customer | "gone"): boolean;
+  /** The state shows another text than the one that was written. */
+  contradicts(state: Customer): boolean;
   /** True where a reply with a status of success is a service's reply to this write. */
   confirms: Confirms;
   /** What someone else changed that we are about to write over. */
@@ -90,6 +93,7 @@ export function changeIntent({
     },
     isUnchanged: (current) => hasValues(current.value, change),
     isAsWanted: (state) => state !== "gone" && looksWritten(state.value, change),
+    contradicts: (state) => !showsNoOtherText(state.value, change),
     confirms: confirmsChange(id, change),
     conflicts: (base, theirs) => conflictingFields(base.value, theirs.value, change),
   };
@@ -105,6 +109,7 @@ export function deletionIntent(id: string, alsoRead: readonly string[] | "whole"
     request: (_, tag) => deleteCustomer(id, tag),
     isUnchanged: () => false,
     isAsWanted: (state) => state === "gone",
+    contradicts: () => false,
     confirms: confirmsDeletion,
     conflicts: (base, theirs) => differingFields(base.value, theirs.value),
   };

@@ -87,6 +87,18 @@ describe("a status of success is believed where a service says it, and not where
       reply(200, json, `{"Id":"${ID}","Name":"Ada"}`),
       false,
     ],
+    [
+      "change: 200 with a tag that shows another",
+      change,
+      reply(200, { ...json, ...tag }, `{"Id":"${ID}","Name":"Ada"}`),
+      false,
+    ],
+    [
+      "change: 200 with a tag that shows it in lower case, with blanks",
+      change,
+      reply(200, { ...json, ...tag }, `{"Id":"${ID}","Name":" mine"}`),
+      true,
+    ],
     ["change: 200 with nothing at all", change, reply(200), false],
     ["change: 200 with a page", change, reply(200, html, page), false],
     [

@@ -4,7 +4,7 @@ import { isJsonObject, type JsonObject } from "../json.ts";
 import { parseEntityTag } from "../wire/entity-tag.ts";
 import type { CompleteReply, Reply } from "../wire/reply.ts";
 import { meaningOf, type WriteMeaning } from "../wire/status.ts";
-import { type Change, looksCreated, looksWritten } from "./field-conflicts.ts";
+import { type Change, looksWritten, showsNoOtherText } from "./field-conflicts.ts";
 
 export type WriteVerdict =
   | WriteMeaning
@@ -51,14 +51,14 @@ function isAboutKey({ text }: CompleteReply): boolean {
 
 /**
  * An accepted change has a new entity-tag (specification 3). A body must show the customer: a note such as
- * `{"error":"not now"}` may have a tag too, and an echo shows what was sent.
+ * `{"error":"not now"}` may have a tag too, an echo shows what was sent, and another value is not what was written.
  */
 export function confirmsChange(id: string, change: Change): Confirms {
   return (reply) => {
     if (reply.text === "") return reply.status === 204 || isTagged(reply);
     const body = bodyAbout(reply, id);
     if (body === undefined || memberNamed(body, "id") === undefined) return false;
-    return isTagged(reply) || looksWritten(body, change);
+    return (isTagged(reply) && showsNoOtherText(body, change)) || looksWritten(body, change);
   };
 }
 
@@ -82,7 +82,7 @@ function confirmsCreation(sent: JsonObject): Confirms {
     return (
       body !== undefined &&
       (named || memberNamed(body, "id") !== undefined) &&
-      (isReplayed(reply) || looksCreated(body, sent))
+      (isReplayed(reply) || showsNoOtherText(body, sent))
     );
   };
 }
