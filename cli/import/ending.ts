@@ -27,11 +27,21 @@ export type Ended = {
 
 export async function importEnding(invocation: Invocation, ended: Ended): Promise<Ending> {
   const { messages } = invocation;
-  const { tally, stop, total, journal } = ended;
-  messages.note(summary(ended));
+  const { tally, total, journal } = ended;
+  const doubtful = journal.doubtful();
+  messages.note(summary(ended, doubtful.length));
   const left = total - (tally.created + tally.updated + tally.unchanged + tally.failed);
-  await printCounts(invocation, tally, { total, left });
-  for (const line of doubtLines(journal.doubtful())) messages.warn(line);
+  await printCounts(invocation, tally, { total, left, perhapsTwice: doubtful.length });
+  const ending = await endingOfRows(ended, left);
+  if (doubtful.length === 0) return ending;
+  const doubt = doubtOf(doubtful);
+  if (ending === undefined) return doubt;
+  messages.warn(`${doubt.message}\n${doubt.hint}`);
+  return ending.exit === "rows-failed" ? { ...ending, exit: doubt.exit } : ending;
+}
+
+async function endingOfRows(ended: Ended, left: number): Promise<Ending> {
+  const { tally, stop, total, journal } = ended;
   if (left > 0) return unfinished(ended, left);
   if (stop !== undefined && stop.exit !== "interrupted") return stop;
   if (tally.failed === 0) {
@@ -55,20 +65,20 @@ export async function importEnding(invocation: Invocation, ended: Ended): Promis
 async function printCounts(
   { out, settings }: Invocation,
   { created, updated, unclear, unchanged, failed, conflicts }: Tally,
-  { total, left }: { total: number; left: number },
+  { total, left, perhapsTwice }: { total: number; left: number; perhapsTwice: number },
 ): Promise<void> {
   if (settings.output !== "json" && settings.output !== "ndjson") return;
-  await out.write(
-    `${JSON.stringify({ rows: total, created, updated, unclear, unchanged, failed, left, conflicts })}\n`,
-  );
+  const counts = { rows: total, created, perhapsTwice, updated, unclear, unchanged, failed, left, conflicts };
+  await out.write(`${JSON.stringify(counts)}\n`);
 }
 
-function summary({ tally, name, total }: Ended): string {
+function summary({ tally, name, total }: Ended, doubtful: number): string {
   const { created, updated, unclear, unchanged, failed, conflicts } = tally;
   const found =
     unclear === 0 ? "" : ` (${count(unclear)} found so after a lost reply, perhaps by someone else)`;
+  const twice = doubtful === 0 ? "" : ` (${count(doubtful)} perhaps twice)`;
   const parts = [
-    `${count(created)} created`,
+    `${count(created)} created${twice}`,
     `${count(updated)} updated${found}`,
     `${count(unchanged)} unchanged`,
     `${count(failed)} failed`,
@@ -80,13 +90,13 @@ function summary({ tally, name, total }: Ended): string {
 const DOUBTFUL_SHOWN_MAX = 1000;
 
 /** The replies do not show whether these exist twice; silence would claim that they do not. */
-function doubtLines(doubtful: readonly number[]): string[] {
-  if (doubtful.length === 0) return [];
+function doubtOf(doubtful: readonly number[]): Failure {
   const places = `row ${doubtful.slice(0, DOUBTFUL_SHOWN_MAX).join(", ")}`;
-  return [
+  return failure(
+    "unknown-outcome",
     `${amount(doubtful.length, "row")} had been sent before without a reply, went out again, and the server does not say that it knew their Idempotency-Key: ${places}${doubtful.length > DOUBTFUL_SHOWN_MAX ? ", …" : ""}`,
     "Where this deployment ignores that header, these customers may exist twice; look with: customers list --email ADDRESS",
-  ];
+  );
 }
 
 /** Rows are left: why, and how to go on. */

@@ -68,6 +68,8 @@ export type Journal = {
    * updates is unknown.
    */
   sent(row: RowKey): Promise<void>;
+  /** No sending of it can have been applied: it counts as one that was never sent. */
+  notSent(row: RowKey): Promise<void>;
   /**
    * Kept soon, together with others. A row whose outcome a killed process did not keep is still `sent`, or still to be done:
    * it is sent again under its key, or read again.
@@ -156,6 +158,7 @@ function useJournal(database: Database, url: string, now: () => number): Journal
     `INSERT INTO row VALUES (?1, ?2, ?3, ?4, ?5, ?6) ON CONFLICT (number) DO UPDATE SET fingerprint = ?2, state = ?3,
        reason = ?4, first_sent_ms = coalesce(first_sent_ms, ?5), finished_ms = ?6`,
   );
+  const forget = database.query("DELETE FROM row WHERE number = ? AND state = 'sent'");
   const count = database.query<{ state: RowState; rows: number }, []>(
     "SELECT state, count(*) AS rows FROM row GROUP BY state",
   );
@@ -191,6 +194,7 @@ function useJournal(database: Database, url: string, now: () => number): Journal
     },
     row: (number) => readRow.get(number) ?? undefined,
     sent: (row) => putRow(row, "sent", null, now(), null),
+    notSent: ({ number }) => changes.make(() => forget.run(number)),
     finished: (row, state, remark) => putRow(row, state, remark ?? null, null, now()),
     failed: (row, reason) => putRow(row, "failed", reason, null, now()),
     counts() {

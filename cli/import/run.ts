@@ -90,7 +90,8 @@ export async function runImport(
     failed: tally.failed,
   }));
 
-  async function send(row: Row): Promise<RowOutcome> {
+  /** @param again an earlier run sent it, and left its outcome open. */
+  async function send(row: Row, again: boolean): Promise<RowOutcome> {
     const context: RowContext = {
       transport: api,
       deadline: invocation.deadline(),
@@ -99,27 +100,26 @@ export async function runImport(
       maxAttempts: plan.maxAttempts,
       record: recorder.record,
     };
-    const sentBefore = row.number <= knownRows && journal.row(row.number)?.state === "sent";
     const outcome = await persistently(context, async () => {
       const { id } = row;
-      if (id !== undefined) return await updateRow(context, id, row, sentBefore);
+      if (id !== undefined) return await updateRow(context, id, row, again);
       if (plan.match !== undefined) {
         const found = await matchByEmail(context, row);
         if (found.kind === "failed") return unmatched(found);
         if (found.kind === "one") {
           // The address must still be that of the row when the write is decided.
           const expect = [{ field: "email", value: emailOf(row) ?? "" }];
-          return await updateRow({ ...context, expect }, found.id, row, sentBefore);
+          return await updateRow({ ...context, expect }, found.id, row, again);
         }
       }
       await journal.sent(row);
       inFlight.add(row.number);
-      return await createRow(context, row, `${importId}-${row.number}`, sentBefore);
+      return await createRow(context, row, `${importId}-${row.number}`, again);
     });
     const wrote = outcome.write !== undefined && outcome.kind !== "stop" && outcome.kind !== "unchanged";
     if (wrote) inFlight.add(row.number);
     const isBad = outcome.kind === "failed" || outcome.kind === "unknown";
-    return sentBefore && isBad ? { ...outcome, failure: afterUnclear(outcome.failure) } : outcome;
+    return again && isBad ? { ...outcome, failure: afterUnclear(outcome.failure) } : outcome;
   }
 
   function kept({ number }: Row, keeping: Promise<void>): void {
@@ -133,13 +133,16 @@ export async function runImport(
     // A row that comes after one of unknown outcome must not be overtaken by it on --resume.
     const key = keyOf(row, plan.match);
     if (key !== undefined && undecided.has(key)) return;
-    const outcome = await send(row);
+    const again = row.number <= knownRows && journal.row(row.number)?.state === "sent";
+    const outcome = await send(row, again);
     tally.conflicts += outcome.conflicts;
     if (plan.results) await invocation.out.write(`${escapedInJson(formatJson(rowResult(row, outcome)))}\n`);
     switch (outcome.kind) {
       case "stop":
         stop ??= interrupted.aborted ? INTERRUPTED : outcome.failure;
         inFlight.delete(row.number);
+        // Nothing came of it: sent by --resume, it can't exist twice.
+        if (outcome.write !== undefined && !again) await journal.notSent(row);
         return;
       case "unknown":
         tally.unknown += 1;

@@ -77,10 +77,43 @@ describe("an import that stops", () => {
     const { env } = await through(faults.dropReplies());
     const path = file("in.csv", csv(["name,email", "A,a@example.com", "B,b@example.com"]));
     await customers(["import", path, "--concurrency", "1"], { env });
+    for (const _ of ["the next run", "and every later one"]) {
+      const { exitCode, stdout, stderr } = await customers(["import", path, "--resume", "-o", "ndjson"], {
+        env,
+      });
+      expect([exitCode, server.size]).toEqual([8, 3]);
+      expect(JSON.parse(stdout)).toMatchObject({ created: 2, perhapsTwice: 1, failed: 0, left: 0 });
+      expect(stderr).toContain("2 created (1 perhaps twice)");
+      expect(JSON.parse(stderr.trimEnd().split("\n").at(-1) ?? "")).toMatchObject({
+        exitCode: 8,
+        message: expect.stringContaining("1 row had been sent before without a reply"),
+        hint: expect.stringContaining("may exist twice"),
+      });
+    }
+  });
+
+  test("tells so also where others failed, and keeps their file", async () => {
+    const { server, directory, file, through, customers } = await bulkPlace({
+      ...OURS,
+      idempotencyKeys: false,
+    });
+    const { env } = await through(faults.dropReplies());
+    const path = file("in.csv", csv(["name,email", "A,a@example.com", "Bad,no address"]));
+    await customers(["import", path, "--concurrency", "1"], { env });
     const { exitCode, stderr } = await customers(["import", path, "--resume"], { env });
-    expect([exitCode, server.size]).toEqual([0, 3]);
-    expect(stderr).toContain("1 row had been sent before without a reply");
+    expect([exitCode, server.size, existsSync(join(directory, "in.failed.csv"))]).toEqual([8, 2, true]);
     expect(stderr).toContain("Idempotency-Key: row 1\n");
+    expect(stderr).toContain("1 of 2 rows failed");
+  });
+
+  test("does not say so of rows that the server refused", async () => {
+    const { server, file, env, customers } = await bulkPlace({ ...OURS, idempotencyKeys: false });
+    const path = file("in.csv", csv(["name,email", "A,a@example.com", "B,b@example.com"]));
+    const refused = await customers(["import", path], { env: { ...env, CUSTOMERS_TOKEN: "cst_wrong" } });
+    expect(refused.exitCode).toBe(3);
+    const { exitCode, stderr } = await customers(["import", path, "--resume"], { env });
+    expect([exitCode, server.size]).toEqual([0, 2]);
+    expect(stderr).not.toContain("had been sent before");
   });
 
   test("by kill -9 with many rows in work: every row that was made twice is reported, where keys are ignored", async () => {
@@ -103,7 +136,7 @@ describe("an import that stops", () => {
     child = undefined;
     await Promise.all(forwarded);
     const { exitCode, stderr } = await customers(["import", path, "--resume"], { env });
-    expect(exitCode).toBe(0);
+    expect(exitCode).toBe(8);
     const names = namesOf(server.all());
     expect(new Set(names).size).toBe(300);
     const twice = names.filter((name, at) => names.indexOf(name) !== at).map((name) => Number(name.slice(4)));
@@ -136,7 +169,7 @@ describe("an import that stops", () => {
     // Both A and B are sent and not answered; then A is sent again before the import is interrupted at B.
     expect((await run()).exitCode).toBe(8);
     const { exitCode, stderr } = await run("--resume");
-    expect([exitCode, server.size]).toEqual([0, 5]);
+    expect([exitCode, server.size]).toEqual([8, 5]);
     expect(stderr).toContain("2 rows had been sent before");
     // The journal knows it from then on.
     expect((await run("--resume")).stderr).toContain("Idempotency-Key: row 1, 2\n");
@@ -205,7 +238,7 @@ describe("an import that stops", () => {
     ["a row is added", `${begun}D,d@example.com\n`, "it had 3 rows and has 4 now"],
     ["a row is missing", begun.replace("C,c@example.com\n", ""), "it had 3 rows and has 2 now"],
     ["a row is put in", begun.replace("C,", "D,d@example.com\nC,"), "it had 3 rows and has 4 now"],
-    ["a column has another name", begun.replace("name,email", "email,name"), "row 1 (line 2) differs"],
+    ["a column has another name", begun.replace("name,email", "email,name"), "not sent yet differs"],
   ])("does not go on where %s", async (_, content, words) => {
     const { server, file, env, customers } = await bulkPlace();
     const path = file("in.csv", begun);
@@ -350,7 +383,7 @@ describe("a creation without an answer of the service is undecided until one com
 });
 
 describe("rows whose reply was lost, and that are found as they want it, perhaps by someone else", () => {
-  const counts = { rows: 1, created: 0, unchanged: 0, failed: 0, conflicts: 0 };
+  const counts = { rows: 1, created: 0, perhapsTwice: 0, unchanged: 0, failed: 0, conflicts: 0 };
 
   test("of a pinned one the outcome is unknown; --resume counts it apart, from then on", async () => {
     const { server, file, through, customers } = await bulkPlace();

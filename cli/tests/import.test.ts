@@ -184,8 +184,18 @@ describe("rows that fail", () => {
     fails = false;
     const second = await customers(["import", path, "--resume", "--output", "json"], { env });
     expect([second.exitCode, JSON.parse(second.stdout)]).toEqual([
-      9,
-      { rows: 4, created: 1, updated: 1, unclear: 0, unchanged: 0, failed: 2, left: 0, conflicts: 0 },
+      8, // this server did not show that it knows keys
+      {
+        rows: 4,
+        created: 1,
+        perhapsTwice: 1,
+        updated: 1,
+        unclear: 0,
+        unchanged: 0,
+        failed: 2,
+        left: 0,
+        conflicts: 0,
+      },
     ]);
     expect(readFileSync(join(directory, "in.failed.csv"), "utf8")).not.toContain("New");
   });
