@@ -28,7 +28,7 @@ export type { NamedChange } from "./named-changes.ts";
 export type { Reply, Transport } from "./wire/reply.ts";
 
 export type CustomersOptions = {
-  /** The base URL, before /customers. */
+  /** The base URL, before /customers: http or https, without credentials, a query or a fragment. */
   url: string;
   /** Sent as `Authorization: Bearer …`. */
   token?: string | undefined;
@@ -133,6 +133,7 @@ export type Customers = {
 
 const TIMEOUT_MS = 30_000;
 
+/** Throws a TypeError for options with which nothing could be sent. */
 export function openCustomers(options: CustomersOptions): Customers {
   const { url, token, headers, casing = "lower", fetch = globalThis.fetch } = options;
   const sent: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };

@@ -156,6 +156,31 @@ test.each([
 });
 
 test.each([
+  ["nope", "url: not an http:// or https:// URL"],
+  ["", "url: not an http:// or https:// URL"],
+  ["ftp://localhost", "url: not an http:// or https:// URL"],
+  ["http://user:SECRET@localhost", "url: holds credentials"],
+  ["http://localhost/?a=SECRET", "url: holds a query"],
+])("the URL %p is refused when it is given, and not quoted", (url, message) => {
+  expect(() => openCustomers({ url })).toThrow(TypeError);
+  expect(() => openCustomers({ url })).toThrow(message);
+  expect(() => openCustomers({ url })).not.toThrow("SECRET");
+});
+
+test("in Node: nothing was sent to a port that fetch refuses", async () => {
+  const program = join(project.path, "port.mjs");
+  await Bun.write(
+    program,
+    `import { openCustomers } from "customers/client";
+     const customers = openCustomers({ url: "http://127.0.0.1:6667" });
+     for (const call of [() => customers.get("1"), () => customers.create({ name: "Ada" })])
+       await call().catch(({ failure }) => console.log(failure.kind, failure.reply.sent));`,
+  );
+  const child = Bun.spawn(["node", program], { stdio: ["ignore", "pipe", "inherit"] });
+  expect(await child.stdout.text()).toBe("unreachable false\nunreachable false\n");
+});
+
+test.each([
   ["node16", "node16"],
   ["esnext", "bundler"],
 ])(

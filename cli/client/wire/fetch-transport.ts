@@ -10,15 +10,18 @@ type FetchOptions = {
   fetch: typeof globalThis.fetch;
 };
 
-/** Codes of Node's, Bun's and Deno's `fetch` that only a connection which never opened ends with. */
-const NEVER_OPENED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+/**
+ * Codes of Node's, Bun's and Deno's `fetch` that only a connection which never opened ends with, and Node's words for a port
+ * that it refuses.
+ */
+const NEVER_OPENED = new Set(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "bad port"]);
 
 /**
  * But for these, `fetch` does not say whether a request left the machine, so a failed write counts as one that may
  * have been applied: a reading then decides.
  */
 export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport {
-  const base = url.replace(/\/+$/, "");
+  const base = checkedBase(url);
   return {
     url: base,
     async send(request, limitMs, signal) {
@@ -60,9 +63,22 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
   };
 }
 
+/** In a browser a URL may be relative to the page. The value is not quoted, since it may hold credentials. */
+function checkedBase(url: string): string {
+  const page: string | undefined = Object(globalThis).location?.href;
+  if (!URL.canParse(url, page)) throw new TypeError("url: not an http:// or https:// URL");
+  const { protocol, origin, pathname, username, password, search, hash } = new URL(url, page);
+  if (!/^https?:$/.test(protocol)) throw new TypeError("url: not an http:// or https:// URL");
+  if (username || password)
+    throw new TypeError("url: holds credentials, which fetch refuses; give them as headers");
+  if (search || hash) throw new TypeError("url: holds a query or a fragment");
+  return origin + pathname.replace(/\/+$/, "");
+}
+
 function codeOf(error: unknown): string {
   const { code, cause } = Object(error);
-  return String(code ?? Object(cause).code);
+  const { code: ofCause, message } = Object(cause);
+  return String(code ?? ofCause ?? message);
 }
 
 /** Node's `fetch` says only that it failed; why stands in the cause, as a code alone where several addresses failed. */
