@@ -137,6 +137,8 @@ const TIMEOUT_MS = 30_000;
 export function openCustomers(options: CustomersOptions): Customers {
   const { url, token, headers, casing = "lower", fetch = globalThis.fetch } = options;
   const sent: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
+  demand(canBeHeaders(sent), "token: holds a character that a header can't carry");
+  demand(canBeHeaders(headers), "headers: a name or a value holds a character that a header can't carry");
   const transport = options.transport ?? fetchTransport({ url, headers: { ...sent, ...headers }, fetch });
   const never = new AbortController().signal;
   const ports = ({ timeoutMs = options.timeoutMs ?? TIMEOUT_MS, signal = never }: CallOptions): Ports => {
@@ -223,6 +225,16 @@ export function openCustomers(options: CustomersOptions): Customers {
 /** A mistake of the program, such as a variable that was never set; no reply could say so. */
 function demand(ok: boolean, mistake: string): void {
   if (!ok) throw new TypeError(mistake);
+}
+
+/** The error of `Headers` itself quotes the value, which is a secret. */
+function canBeHeaders(headers: Readonly<Record<string, string>> | undefined): boolean {
+  try {
+    new Headers(headers);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function members(fields: Fields): ReadonlyMap<string, Json> {

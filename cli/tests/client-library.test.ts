@@ -167,6 +167,18 @@ test.each([
   expect(() => openCustomers({ url })).not.toThrow("SECRET");
 });
 
+test.each([
+  [{ token: "SECRET\nSECRET" }, "token: holds a character"],
+  [{ token: "SECRET…" }, "token: holds a character"],
+  [{ headers: { "x-api-key": "SECRET\r\nx: y" } }, "headers: a name or a value holds"],
+  [{ headers: { "x api key": "SECRET" } }, "headers: a name or a value holds"],
+])("a secret that can't be sent is refused when it is given, and not quoted: %j", (option, message) => {
+  const open = () => openCustomers({ url: "http://localhost:1", ...option });
+  expect(open).toThrow(TypeError);
+  expect(open).toThrow(message);
+  expect(open).not.toThrow("SECRET");
+});
+
 test("in Node: nothing was sent to a port that fetch refuses", async () => {
   const program = join(project.path, "port.mjs");
   await Bun.write(
