@@ -77,6 +77,18 @@ test("what every customer would meet ends it, and names where to go on", async (
   expect(stderr).toContain(`3 customers of 3 not done yet, from ${ids[0]} on`);
 });
 
+test.each([
+  ["get", []],
+  ["update", ["--name", "New"]],
+  ["delete", ["--yes"]],
+])("%s: refused credentials end it at the first, with exit 3", async (name, more) => {
+  const { server, ids } = place();
+  const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: "cst_wrong" };
+  const { exitCode, stderr } = await runClient([name, ...ids, ...more], { env });
+  expect({ exitCode, requests: server.requests.length }).toEqual({ exitCode: 3, requests: 1 });
+  expect(stderr).toContain(`3 customers of 3 not done yet, from ${ids[0]} on`);
+});
+
 test("an unknown outcome among several is not called a failure: exit 8", async () => {
   const { server, ids } = place();
   const proxy = await startFaultyProxy(server.url, async (exchange) => {

@@ -28,8 +28,10 @@ export function onlyOne(option: string, tag: string | undefined, ids: readonly s
     throw new UsageError(`${option} names a version of one customer`, "Give one id with it.");
 }
 
-/** Failures that the next customer would meet too. */
-const OF_EVERY_ONE: readonly Failure["exit"][] = ["interrupted", "unreachable", "usage"];
+/** The next customer would meet it too. A 403 may concern this one alone. */
+function isOfEveryOne({ exit, status }: Failure): boolean {
+  return ["interrupted", "unreachable", "usage"].includes(exit) || status === 401;
+}
 
 /**
  * Does the work for one after another. One id ends as its work does; of several, the failures are printed as they come,
@@ -50,7 +52,7 @@ export async function forEachId(
   for (const [at, id] of ids.entries()) {
     const ending = interrupted.aborted ? failure("interrupted", "interrupted") : await work(id);
     if (ending === undefined) continue;
-    if (OF_EVERY_ONE.includes(ending.exit)) {
+    if (isOfEveryOne(ending)) {
       const message = `${ending.message}; ${amount(ids.length - at, "customer")} of ${ids.length} not done yet, from ${id} on`;
       // Its own exit would say that nothing was written.
       return { ...ending, message, exit: exitOf(at > failed ? "rows-failed" : ending.exit) };
