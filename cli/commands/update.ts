@@ -96,7 +96,8 @@ async function update(
   }
   if (stop !== undefined) return stop.failureWithSummary;
   if (options.result || !wantsCustomer(invocation, options)) return undefined;
-  return printWritten(invocation, job.id, outcome, options);
+  const unshown = await printWritten(invocation, job.id, outcome, options);
+  return unshown && { ...unshown, isWritten: true };
 }
 
 function namedChange(options: FieldOptions): Change {

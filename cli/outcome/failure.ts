@@ -13,6 +13,8 @@ export type Failure = {
   code: string;
   message: string;
   hint?: string;
+  /** The write is done; only what it made could not be shown. */
+  isWritten?: true;
   /** Lines under the message, such as the values of a conflict. */
   details?: readonly string[];
   /** Who changed the customer meanwhile, where the server says it. */

@@ -89,6 +89,33 @@ test.each([
   expect(stderr).toContain(`3 customers of 3 not done yet, from ${ids[0]} on`);
 });
 
+test.each([
+  ["of the last: exit 1, and none failed", 1, 1, "1 customer updated, but not shown, of 3"],
+  ["of the first two: exit 9, and the third is not done yet", 2, 9, "1 customer of 3 not done yet"],
+])("a write whose reading is refused afterwards is done, %s", async (_, kind, exit, words) => {
+  const { server, ids, names } = place();
+  const [first, second, third] = ids;
+  let hidden = false;
+  const proxy = await startFaultyProxy(server.url, async (exchange) => {
+    const reply = await exchange.forward();
+    const at = ids.findIndex((id) => exchange.path.includes(id));
+    if (exchange.isWrite && at === (kind === 1 ? 2 : 1)) hidden = true;
+    const body = new Uint8Array();
+    if (exchange.isWrite)
+      exchange.answer({ status: 204, headers: { etag: reply.headers["etag"] ?? "" }, body });
+    else exchange.answer(hidden ? { status: 401, headers: {}, body } : reply);
+  });
+  stops.push(proxy.stop);
+  const env = { CUSTOMERS_URL: proxy.url, CUSTOMERS_TOKEN: TOKEN };
+  const args = ["update", first ?? "", second ?? "", third ?? "", "--name", "New", "--fields", "name"];
+  const { exitCode, stderr } = await runClient(args, { env });
+  expect(exitCode).toBe(exit);
+  expect(stderr).toContain("the write is done, but");
+  expect(stderr).toContain(words);
+  expect(stderr).not.toContain("failed");
+  expect(names()).toEqual(kind === 1 ? ["New", "New", "New"] : ["New", "New", "C"]);
+});
+
 test("an unknown outcome among several is not called a failure: exit 8", async () => {
   const { server, ids } = place();
   const proxy = await startFaultyProxy(server.url, async (exchange) => {

@@ -48,10 +48,16 @@ export async function forEachId(
   if (only !== undefined && ids.length === 1) return await work(only);
   let failed = 0;
   let unknown = 0;
+  let unshown = 0;
   const exitOf = (otherwise: Failure["exit"]) => (unknown > 0 ? "unknown-outcome" : otherwise);
   for (const [at, id] of ids.entries()) {
     const ending = interrupted.aborted ? failure("interrupted", "interrupted") : await work(id);
     if (ending === undefined) continue;
+    if (ending.isWritten) {
+      unshown += 1;
+      messages.warn(ending.message);
+      continue;
+    }
     if (isOfEveryOne(ending)) {
       const message = `${ending.message}; ${amount(ids.length - at, "customer")} of ${ids.length} not done yet, from ${id} on`;
       // Its own exit would say that nothing was written.
@@ -61,11 +67,14 @@ export async function forEachId(
     if (ending.exit === "unknown-outcome") unknown += 1;
     messages.warn(ending.message);
   }
+  const shownNot = `${amount(unshown, "customer")} ${done}, but not shown`;
+  if (failed === 0 && unshown > 0)
+    return failure("failure", `${shownNot}, of ${ids.length}`, "Each reason is above.");
   if (failed === 0) {
     messages.note(`${amount(ids.length, "customer")} ${done}`);
     return undefined;
   }
   const what = unknown > 0 ? "with an unknown outcome" : "failed";
-  const message = `${unknown || failed} of ${amount(ids.length, "customer")} ${what}`;
+  const message = `${unknown || failed} of ${amount(ids.length, "customer")} ${what}${unshown > 0 ? `; ${shownNot}` : ""}`;
   return failure(exitOf("rows-failed"), message, "Each reason is above.");
 }
