@@ -40,8 +40,10 @@ export async function runProgram(
   const interruption = new AbortController();
   host.onInterrupt(() => interruption.abort());
   const out = openDataStream(host.stdout, interruption.signal);
+  /** Where the command line could not be parsed to its end. */
+  let unparsedOutput: string | undefined;
   const messages = openMessages(host.stderr, () => {
-    const { quiet = false, verbose = false, output } = program.opts();
+    const { quiet = false, verbose = false, output = unparsedOutput } = program.opts();
     const notes = fromEnvironment(host.env, "CUSTOMERS_NOTES") !== undefined;
     return { quiet, verbose, notes, json: output === "json" || output === "ndjson" };
   });
@@ -123,6 +125,7 @@ export async function runProgram(
     }
     await program.parseAsync([...argv], { from: "user" });
   } catch (error) {
+    unparsedOutput = outputIn(argv);
     ending = endingOf(error, commandLine(program, argv));
   }
   for (const text of help) await out.write(text);
@@ -180,6 +183,15 @@ function demandUtf8(argv: readonly string[]): void {
     `${what} is not UTF-8, or holds the replacement character U+FFFD; nothing was sent`,
     `Give it as UTF-8; the character itself is given as JSON: --set-json 'name="\\ufffd"'`,
   );
+}
+
+/** The last --output of the command line, in any of the forms that commander takes. */
+function outputIn(argv: readonly string[]): string | undefined {
+  const values = argv.map((word, at) => {
+    const [, value] = /^(?:--output(?==|$)|-[qvVhiy]*o)=?(.*)$/.exec(word) ?? [];
+    return value === "" ? argv[at + 1] : value;
+  });
+  return values.findLast((value) => value !== undefined);
 }
 
 /** The command that was meant, as far as it was understood: `customers profile set`. */

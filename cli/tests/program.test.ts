@@ -118,6 +118,20 @@ describe("an error with --output json is one JSON object on stderr", () => {
     expect(error.hint).toBeString();
   });
 
+  test.each([
+    [["get", id, "--timeout", "x", "--output", "json"]],
+    [["get", id, "--timeout", "x", "--output=json"]],
+    [["get", id, "--timeout", "x", "-o", "ndjson"]],
+    [["get", id, "--timeout", "x", "-ojson"]],
+    [["get", id, "--bogus", "-qojson"]],
+    [["-ojson", "get", id, "--timeout", "x"]],
+    [["gte", id, "-ojson"]],
+    [["list", "--limit", "0", "-otable", "-ojson"]],
+  ])("wherever it stands on the line: %j", async (args) => {
+    const { exitCode, stderr } = await runClient(args);
+    expect({ exitCode, ...JSON.parse(stderr) }).toMatchObject({ exitCode: 2, code: "usage" });
+  });
+
   test("with the warnings that the settings deserve in it, and stderr is JSON at a good end too", async () => {
     const warned = ["-o", "json", "--header", "X-Api-Key: k"];
     const error = JSON.parse((await runClient(["get", id, ...warned])).stderr);
