@@ -165,9 +165,9 @@ function endingOf(error: unknown, command: string): Ending {
   if (error instanceof Interruption) return failure("interrupted", "interrupted; nothing was sent");
   if (!(error instanceof CommanderError)) return fault(error);
   if (error.exitCode === 0) return undefined; // help or version was printed
-  if (error.code === "commander.help")
-    return failure("usage", "a subcommand is missing", "Its help is above.");
-  return failure("usage", error.message.replace(/^error: /, ""), `See: ${command} --help`);
+  const message =
+    error.code === "commander.help" ? "a subcommand is missing" : error.message.replace(/^error: /, "");
+  return failure("usage", message, `See: ${command} --help`);
 }
 
 /**
@@ -211,7 +211,7 @@ function commandLine(program: CommandUnknownOpts, argv: readonly string[]): stri
 function fault(error: unknown): Failure {
   const trace = error instanceof Error ? (error.stack ?? error.message) : String(error);
   return {
-    ...failure("failure", "a fault of this program, not of yours", "Please report it with the lines above."),
+    ...failure("failure", "a fault of this program, not of yours", "Please report it with its stack trace."),
     code: "internal-error",
     details: trace.split("\n"),
   };

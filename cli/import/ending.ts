@@ -129,7 +129,7 @@ async function keepFailedRows(ended: Ended): Promise<{ path: string } | Failure>
   const { format, header, rows } = ended.failedRows;
   const hint =
     ended.resume === undefined
-      ? "Rows from a pipe leave no journal, so only the reasons above are left."
+      ? "Rows from a pipe leave no journal, so only the reasons that were printed are left."
       : "Name another file with --failed PATH, and run it with --resume.";
   if (existsSync(path)) return failure("failure", `${path} exists already`, hint);
   try {

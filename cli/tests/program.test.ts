@@ -132,6 +132,21 @@ describe("an error with --output json is one JSON object on stderr", () => {
     expect({ exitCode, ...JSON.parse(stderr) }).toMatchObject({ exitCode: 2, code: "usage" });
   });
 
+  test("with --verbose it is the last line, behind the exchange", async () => {
+    const { stderr } = await runClient(["get", id, "-o", "json", "-v"]);
+    const lines = stderr.trimEnd().split("\n");
+    expect(lines.length).toBeGreaterThan(1);
+    expect(JSON.parse(lines.at(-1) ?? "")).toMatchObject({ exitCode: 4 });
+  });
+
+  test.each([[["profile"]], [["get", id, id]]])(
+    "its hint names nothing that is printed elsewhere: %j",
+    async (args) => {
+      const { hint } = JSON.parse((await runClient([...args, "-o", "json"])).stderr);
+      expect(hint ?? "").not.toContain("above");
+    },
+  );
+
   test("with the warnings that the settings deserve in it, and stderr is JSON at a good end too", async () => {
     const warned = ["-o", "json", "--header", "X-Api-Key: k"];
     const error = JSON.parse((await runClient(["get", id, ...warned])).stderr);

@@ -68,13 +68,12 @@ export async function forEachId(
     messages.warn(ending.message);
   }
   const shownNot = `${amount(unshown, "customer")} ${done}, but not shown`;
-  if (failed === 0 && unshown > 0)
-    return failure("failure", `${shownNot}, of ${ids.length}`, "Each reason is above.");
+  if (failed === 0 && unshown > 0) return failure("failure", `${shownNot}, of ${ids.length}`);
   if (failed === 0) {
     messages.note(`${amount(ids.length, "customer")} ${done}`);
     return undefined;
   }
   const what = unknown > 0 ? "with an unknown outcome" : "failed";
   const message = `${unknown || failed} of ${amount(ids.length, "customer")} ${what}${unshown > 0 ? `; ${shownNot}` : ""}`;
-  return failure(exitOf("rows-failed"), message, "Each reason is above.");
+  return failure(exitOf("rows-failed"), message);
 }
