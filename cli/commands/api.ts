@@ -50,7 +50,7 @@ export const registerApi: RegisterCommand = (program, run) => {
         if (reply.kind === "complete") {
           const head = [...reply.fields].map(([name, value]) => `${name}: ${value}\n`).join("");
           const text = `${options.include ? `${reply.status}\n${head}\n` : ""}${reply.text}`;
-          await out.write(terminal.stdoutIsTerminal ? visibleControls(text) : text);
+          await out.write(terminal.stdoutIsTerminal ? onTerminal(text) : text);
           if (isSuccess(reply.status) || reply.status === 304) return undefined;
         }
         if (method !== "GET" && isUnclear(reply)) {
@@ -69,6 +69,11 @@ export const registerApi: RegisterCommand = (program, run) => {
     );
 };
 
+/** The prompt of the shell begins a line of its own. */
+function onTerminal(text: string): string {
+  return visibleControls(text === "" || text.endsWith("\n") ? text : `${text}\n`);
+}
+
 /** It may have been applied. */
 function isUnclear(reply: Reply): boolean {
   if (reply.kind === "no-complete-reply") return reply.sent;
@@ -78,6 +83,11 @@ function isUnclear(reply: Reply): boolean {
 
 /** A whole URL would send the credentials elsewhere. */
 function pathBelow(path: string): string {
+  if (/[^\x21-\xff]/.test(path))
+    throw new UsageError(
+      "the path holds a character that no request line can carry",
+      "Percent-encode it: a space is %20.",
+    );
   if (path.startsWith("/") && !path.startsWith("//")) return path;
   throw new UsageError(
     `"${path}" does not begin with one slash`,

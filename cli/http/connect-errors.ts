@@ -73,12 +73,12 @@ export function connectError(error: unknown): ConnectError {
 }
 
 /**
- * Of an error after that. @param origin of the deployment: plain HTTP to a TLS port ends like this. @param named
+ * Of an error after that. @param origin of the deployment, where no reply began: plain HTTP to a TLS port ends like this. @param named
  * a client certificate is set: without one, TLS 1.3 lets the server close only after the handshake.
  */
 export function brokenConnection(
   error: unknown,
-  origin: string,
+  origin: string | undefined,
   named: boolean,
 ): { detail: string; hint?: string } {
   if (error instanceof errors.HTTPParserError) {
@@ -90,12 +90,12 @@ export function brokenConnection(
   const { code, message } = innermost(error);
   const detail = `the connection broke off (${code === "" ? message : code})`;
   const again = "Something on the way broke the connection: try again.";
-  if (origin.startsWith("http:"))
+  if (origin?.startsWith("http:"))
     return {
       detail,
       hint: `${again} A server that speaks TLS on this port does the same: then give the URL with https://.`,
     };
-  if (named) return { detail };
+  if (named || origin === undefined) return { detail };
   return {
     detail,
     hint: `${again} A server that demands a client certificate does the same: then give --cert PATH --key PATH.`,

@@ -10,8 +10,6 @@ import Agent from "undici/lib/dispatcher/agent.js";
 import { proxyAuthorization } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 
-export const BODY_BYTES_MAX = 256 * 1024 * 1024;
-
 /**
  * An interim response is passed over, also where nobody asked for it (RFC 9110 §15.2). undici does that with all
  * but 100, at which it closes the connection, so its parser gets a 102 in place of each.
@@ -22,7 +20,11 @@ subscribe("undici:client:connected", (message) => {
   parser.onHeadersComplete = (status, ...rest) => complete(status === 100 ? 102 : status, ...rest);
 });
 
-export async function openDispatcher(settings: Settings, origin: string): Promise<Dispatcher> {
+export async function openDispatcher(
+  settings: Settings,
+  origin: string,
+  bodyBytesMax: number,
+): Promise<Dispatcher> {
   const connect = {
     ...(settings.cacert === undefined ? {} : { ca: settings.cacert }),
     ...settings.clientCertificate,
@@ -34,7 +36,7 @@ export async function openDispatcher(settings: Settings, origin: string): Promis
     allowH2: false,
   };
   // The time limits are those of the exchange; undici's own would cut a longer --timeout short.
-  const limits = { headersTimeout: 0, bodyTimeout: 0, maxResponseSize: BODY_BYTES_MAX, allowH2: false };
+  const limits = { headersTimeout: 0, bodyTimeout: 0, maxResponseSize: bodyBytesMax, allowH2: false };
   const { proxy } = settings;
   if (proxy.kind === "direct") return new Agent({ ...limits, connect });
   if (origin.startsWith("http:")) return forwarding(new Agent({ ...limits, connect }), proxy.url, origin);

@@ -3,12 +3,13 @@
  * help and version do not wait for undici.
  */
 import type { Dispatcher } from "undici/index.js";
+import errors from "undici/lib/core/errors.js";
 import symbols from "undici/lib/core/symbols.js";
 import { completeReply, type NoCompleteReply, noReply, type Reply } from "../client/wire/reply.ts";
 import { proxyInWords } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
 import { brokenConnection, connectError } from "./connect-errors.ts";
-import { BODY_BYTES_MAX, openDispatcher } from "./dispatcher.ts";
+import { openDispatcher } from "./dispatcher.ts";
 import { ProxyRefusal } from "./proxy-refusal.ts";
 
 export type UndiciTransport = {
@@ -17,15 +18,22 @@ export type UndiciTransport = {
   close(): Promise<void>;
 };
 
-export async function openTransport(settings: Settings, origin: string): Promise<UndiciTransport> {
-  const dispatcher = await openDispatcher(settings, origin);
+const MIB = 1024 * 1024;
+
+/** @param bodyBytesMax of a reply, also when its content coding is undone. */
+export async function openTransport(
+  settings: Settings,
+  origin: string,
+  bodyBytesMax = 256 * MIB,
+): Promise<UndiciTransport> {
+  const dispatcher = await openDispatcher(settings, origin, bodyBytesMax);
   const { proxy } = settings;
   const named = settings.clientCertificate !== undefined;
   // A 407 is then the proxy's; a server behind no proxy may say 407 too.
   const forwarded = proxy.kind === "proxy" && origin.startsWith("http:");
   return {
     exchange: async (options, limitMs, interrupted) => {
-      const reply = await exchange({ dispatcher, named }, options, limitMs, interrupted);
+      const reply = await exchange({ dispatcher, named, bodyBytesMax }, options, limitMs, interrupted);
       const judged =
         forwarded && reply.kind === "complete" && reply.status === 407 ? refusedByProxy(407) : reply;
       return judged.kind !== "complete" && judged.cause === "unreachable" && proxy.kind === "proxy"
@@ -53,7 +61,7 @@ function refusedByProxy(status: number): NoCompleteReply {
 
 /** Gathers one reply. With undici's own `request`, each exchange would cost half as much again. */
 function exchange(
-  { dispatcher, named }: { dispatcher: Dispatcher; named: boolean },
+  { dispatcher, named, bodyBytesMax }: { dispatcher: Dispatcher; named: boolean; bodyBytesMax: number },
   options: Dispatcher.RequestOptions,
   limitMs: number,
   interrupted: AbortSignal,
@@ -80,7 +88,13 @@ function exchange(
       end(reply);
       abort?.(GIVEN_UP);
     };
-    const failed = (error: unknown) => end(failedReply(error, sent, String(options.origin), named));
+    const failed = (error: unknown) => {
+      if (error instanceof errors.ResponseExceededMaxSizeError) return end(tooLarge(bodyBytesMax));
+      if (!sent || error instanceof ProxyRefusal) return end(notSent(error));
+      // After the head of a reply, neither the protocol nor a certificate can be the reason.
+      const origin = status === 0 ? String(options.origin) : undefined;
+      end({ kind: "no-complete-reply", sent, cause: "reset", ...brokenConnection(error, origin, named) });
+    };
     const onInterrupt = () => giveUp(noReply("interrupted", sent, "interrupted"));
     const timer = setTimeout(() => {
       const limit = limitMs < 1000 ? `${Math.ceil(limitMs)} ms` : `${Math.round(limitMs / 100) / 10} s`;
@@ -116,7 +130,7 @@ function exchange(
         const coding = fields.get("content-encoding") ?? "";
         if (bytes.length === 0 || coding === "" || coding === "identity")
           end(completeReply(status, fields, bytes));
-        else uncompressedReply(status, fields, bytes, coding).then(end);
+        else uncompressedReply(status, fields, bytes, { coding, bodyBytesMax }).then(end);
       },
       onResponseError: (_, error) => failed(error),
     };
@@ -130,21 +144,28 @@ function exchange(
 
 const GIVEN_UP = new Error("given up");
 
-function failedReply(error: unknown, sent: boolean, origin: string, named: boolean): Reply {
+function notSent(error: unknown): Reply {
   if (error instanceof ProxyRefusal) return refusedByProxy(error.status);
-  return sent
-    ? { kind: "no-complete-reply", sent, cause: "reset", ...brokenConnection(error, origin, named) }
-    : { kind: "no-complete-reply", sent, ...connectError(error) };
+  return { kind: "no-complete-reply", sent: false, ...connectError(error) };
+}
+
+/** Asked for again, it would be as large. */
+function tooLarge(bodyBytesMax: number): Reply {
+  return {
+    ...noReply("unreadable", true, `the reply is larger than ${bodyBytesMax / MIB} MiB`),
+    hint: "Ask for less: fewer --fields, or a smaller page with --limit, or --page-size of export.",
+  };
 }
 
 async function uncompressedReply(
   status: number,
   fields: ReadonlyMap<string, string>,
   bytes: Uint8Array,
-  coding: string,
+  { coding, bodyBytesMax }: { coding: string; bodyBytesMax: number },
 ): Promise<Reply> {
   const { uncompressed } = await import("./content-coding.ts");
-  const plain = uncompressed(bytes, coding, BODY_BYTES_MAX);
+  const plain = uncompressed(bytes, coding, bodyBytesMax);
+  if (plain === "too large") return tooLarge(bodyBytesMax);
   return plain === undefined
     ? noReply("unreadable", true, `the body's content coding "${coding}" can't be undone`)
     : completeReply(status, fields, plain);

@@ -1,5 +1,7 @@
 /** Field names are the server's business: --set, --set-json and --unset of create and update, and `api`. */
 import { afterAll, describe, expect, test } from "bun:test";
+import { runOnTerminal } from "./support/client.ts";
+import { TOKEN } from "./support/dialect.ts";
 import * as faults from "./support/faults.ts";
 import { startDeployment, stopDeployments } from "./support/other-deployment.ts";
 
@@ -101,11 +103,20 @@ describe("api", () => {
   test.each([
     ["another server", ["api", "GET", "http://127.0.0.1:1/customers"]],
     ["another server without a scheme", ["api", "GET", "//127.0.0.1:1/customers"]],
+    ["a path with a line end", ["api", "GET", "/customers/x\nX: y"]],
+    ["a path with a space", ["api", "GET", "/customers/a b"]],
     ["a method of no service", ["api", "BREW", "/customers"]],
     ["a body that is not there", ["api", "POST", "/customers", "--input", "/dev/null/none"]],
   ])("%s is refused, and no request is sent", async (_, args) => {
     const { run, server } = await startDeployment();
     expect([(await run(...args)).exitCode, server.requests]).toEqual([2, []]);
+  });
+
+  test("on a terminal, the body ends with a line end", async () => {
+    const { server } = await startDeployment();
+    const env = { CUSTOMERS_URL: server.url, CUSTOMERS_TOKEN: TOKEN };
+    const { screen } = await runOnTerminal(["api", "GET", "/customers?limit=1&fields=name"], { env });
+    expect(screen).toEndWith('"next":null}\r\n');
   });
 
   test.each([502, 503, 202, 302])("%d to a write that was applied: not said to be undone", async (status) => {
