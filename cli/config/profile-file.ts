@@ -77,7 +77,7 @@ function profileFileOf(path: string, content: Record<string, unknown>, mode: num
     ...((mode & 0o077) === 0
       ? []
       : [
-          `warning: ${path} has mode ${mode.toString(8).padStart(4, "0")} and may hold a token; correct that with: chmod 600 ${path}`,
+          `warning: ${path} has mode ${mode.toString(8).padStart(4, "0")}${mode & 0o022 ? ", so others can change it," : ""} and may hold a token; correct that with: chmod 600 ${path}`,
         ]),
     ...Object.keys(content)
       .filter((key) => key !== "current" && key !== "profiles")

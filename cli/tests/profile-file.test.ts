@@ -1,6 +1,6 @@
 /** The file of profiles under several writers, and where it can't be written: through the real program. */
 import { expect, test } from "bun:test";
-import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { chmodSync, mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { CLIENT_COMMAND, runClient, temporaryDirectory } from "./support/client.ts";
 import { TOKEN } from "./support/dialect.ts";
@@ -144,3 +144,13 @@ function checkingServer(meanwhile: () => Promise<unknown>) {
   });
   return { url: `http://127.0.0.1:${server.port}`, [Symbol.dispose]: () => void server.stop(true) };
 }
+
+test.each([
+  [0o644, "has mode 0644 and may hold a token"],
+  [0o666, "has mode 0666, so others can change it, and may hold a token"],
+])("a file of mode %o has a warning that says what others can do", async (mode, words) => {
+  using home = temporaryDirectory();
+  await runClient(["profile", "set", "a", "--url", "http://a.example"], { home: home.path });
+  chmodSync(join(home.path, ".config/customers/config.toml"), mode);
+  expect((await runClient(["config"], { home: home.path })).stderr).toContain(words);
+});
