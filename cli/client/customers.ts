@@ -140,10 +140,11 @@ export function openCustomers(options: CustomersOptions): Customers {
   demand(canBeHeaders(sent), "token: holds a character that a header can't carry");
   demand(canBeHeaders(headers), "headers: a name or a value holds a character that a header can't carry");
   const transport = options.transport ?? fetchTransport({ url, headers: { ...sent, ...headers }, fetch });
-  const never = new AbortController().signal;
-  const ports = ({ timeoutMs = options.timeoutMs ?? TIMEOUT_MS, signal = never }: CallOptions): Ports => {
+  const ports = ({ timeoutMs = options.timeoutMs ?? TIMEOUT_MS, signal }: CallOptions): Ports => {
     demand(timeoutMs >= 0, `timeoutMs: ${timeoutMs} is no time in milliseconds`);
-    return { transport, deadline: startDeadline(timeoutMs, signal) };
+    // One of its own for each call: Node warns of more than ten listeners on one signal.
+    const interrupted = AbortSignal.any(signal === undefined ? [] : [signal]);
+    return { transport, deadline: startDeadline(timeoutMs, interrupted) };
   };
 
   const checked = (id: string): string => {

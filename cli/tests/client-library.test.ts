@@ -192,6 +192,25 @@ test("in Node: nothing was sent to a port that fetch refuses", async () => {
   expect(await child.stdout.text()).toBe("unreachable false\nunreachable false\n");
 });
 
+test("in Node: many calls that wait at once cause no warning, with a signal of the caller or without", async () => {
+  const busy = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch: () => new Response(null, { status: 503, headers: { "retry-after": "0" } }),
+  });
+  const program = join(project.path, "waiting.mjs");
+  await Bun.write(
+    program,
+    `import { openCustomers } from "customers/client";
+     const customers = openCustomers({ url: "${busy.url.origin}", timeoutMs: 500 });
+     for (const options of [{}, { signal: new AbortController().signal }])
+       await Promise.allSettled(Array.from({ length: 12 }, (_, at) => customers.get(String(at), options)));`,
+  );
+  const child = Bun.spawn(["node", program], { stdio: ["ignore", "inherit", "pipe"] });
+  expect(await child.stderr.text()).toBe("");
+  await busy.stop(true);
+});
+
 test.each([
   ["node16", "node16"],
   ["esnext", "bundler"],
