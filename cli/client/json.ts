@@ -31,8 +31,9 @@ type Open = { value: Json[] | Map<string, Json>; name?: string };
 /**
  * Parses one JSON text. A byte order mark before it is tolerated (RFC 8259 §8.1 allows that).
  * Throws a SyntaxError for what is not JSON and for more than JSON_DEPTH_MAX levels.
+ * @param repeated is called with the name of a member that its object has already.
  */
-export function parseJson(source: string): Json {
+export function parseJson(source: string, repeated?: (name: string) => void): Json {
   const text = source.replace(/^\uFEFF/, "");
   JSON.parse(text); // the judge of the syntax; the loop below can then read tokens without checking them
   const open: Open[] = [];
@@ -42,6 +43,7 @@ export function parseJson(source: string): Json {
     if (parent === undefined) result = value;
     else if (Array.isArray(parent.value)) parent.value.push(value);
     else if (parent.name !== undefined) {
+      if (parent.value.has(parent.name)) repeated?.(parent.name);
       parent.value.set(parent.name, value);
       delete parent.name;
     }

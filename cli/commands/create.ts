@@ -14,16 +14,16 @@ import { printFacts } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { confirmWrite } from "./common/confirm-write.ts";
 import { printRequest } from "./common/dry-run.ts";
-import { type FieldOptions, fieldValues, SET, SET_JSON } from "./common/field-options.ts";
+import { type FieldOptions, fieldValues, once, SET, SET_JSON } from "./common/field-options.ts";
 import { FIELDS, idempotencyKey, RESULT, WITH_ETAG, YES } from "./common/options.ts";
 
 export const registerCreate: RegisterCommand = (program, run) => {
   program
     .command("create")
     .description("create one customer and print it")
-    .option("--name <name>", "the name")
-    .option("--email <email>", "the e-mail address")
-    .option("--status <status>", "the status (default: the server's)")
+    .option("--name <name>", "the name", once)
+    .option("--email <email>", "the e-mail address", once)
+    .option("--status <status>", "the status (default: the server's)", once)
     .option(
       "--idempotency-key <key>",
       "names this creation, so that repeating it creates once (default: a new one)",

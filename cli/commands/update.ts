@@ -13,7 +13,7 @@ import { printFacts } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { confirmWrite } from "./common/confirm-write.ts";
 import { dryRun } from "./common/dry-run.ts";
-import { type FieldOptions, fieldValues, SET, SET_JSON, UNSET } from "./common/field-options.ts";
+import { type FieldOptions, fieldValues, once, SET, SET_JSON, UNSET } from "./common/field-options.ts";
 import {
   checkedLoop,
   customerIds,
@@ -40,9 +40,9 @@ export const registerUpdate: RegisterCommand = (program, run) => {
       "change fields of one customer or several; re-read and retried when someone else writes meanwhile; - reads ids from stdin",
     )
     .argument("<id...>", "ids of the customers", customerIds)
-    .option("--name <name>", "the new name")
-    .option("--email <email>", "the new e-mail address")
-    .option("--status <status>", "the new status")
+    .option("--name <name>", "the new name", once)
+    .option("--email <email>", "the new e-mail address", once)
+    .option("--status <status>", "the new status", once)
     .addOption(SET)
     .addOption(SET_JSON)
     .addOption(UNSET)

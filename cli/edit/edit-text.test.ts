@@ -63,3 +63,27 @@ test("law: what was changed, and only that, is the change; on top of theirs it i
     }),
   );
 });
+
+test.each([
+  ['{"name":"A","name":"B"}', false],
+  ['{"name":"A","tags":{"a":1,"a":2}}', false],
+  ['{"name":"A","NAME":"B"}', false],
+  ['{"email":"a","Email":"b"}', false],
+  ['{"email":"a","Name":"A","status":"B"}', true],
+])("a member that appears twice is refused: %s", (text, ok) => {
+  const base = new Map([
+    ["name", "A"],
+    ["email", "a"],
+  ]);
+  expect(parseText(text, base)).toMatchObject(
+    ok ? { ok } : { ok, problem: expect.stringContaining("appears twice") },
+  );
+});
+
+test("a member that the server itself shows in two ways may stay", () => {
+  const shown = new Map([
+    ["name", "A"],
+    ["Name", "B"],
+  ]);
+  expect(parseText('{"name":"A","Name":"C"}', shown)).toMatchObject({ ok: true });
+});

@@ -31,17 +31,27 @@ type ParsedText = { ok: true; value: JsonObject } | { ok: false; problem: string
 /** @param base what the text was made from: its id is not to be changed. */
 export function parseText(text: string, base: JsonObject): ParsedText {
   let value: Json;
+  let twice: string | undefined;
   try {
-    value = parseJson(withoutComments(text));
+    value = parseJson(withoutComments(text), (name) => {
+      twice = name;
+    });
   } catch (error) {
     return { ok: false, problem: `this is not JSON: ${(error as Error).message}` };
   }
   if (!isJsonObject(value)) return { ok: false, problem: "this is not a JSON object" };
+  // Names match without regard to case; what the server shows twice in its own way may stay.
+  twice ??= [...value.keys()].find((name) => !base.has(name) && hasOther(value, name));
+  if (twice !== undefined) return { ok: false, problem: `the member ${twice} appears twice` };
   const [before, now] = [memberNamed(base, "id")?.value, memberNamed(value, "id")?.value];
   if (before !== undefined && now !== undefined && !jsonEquals(before, now)) {
     return { ok: false, problem: `the id can't be changed: it is ${plainText(before)}` };
   }
   return { ok: true, value };
+}
+
+function hasOther(value: JsonObject, name: string): boolean {
+  return [...value.keys()].some((other) => other !== name && other.toLowerCase() === name.toLowerCase());
 }
 
 /** The members with another value than in `base`, and the new ones. One that is missing is left as it is. */

@@ -197,8 +197,11 @@ async function* readNdjson(source: Source): AsyncGenerator<Row> {
 function ndjsonRow(text: string, number: number, line: number): Row {
   let value: Json;
   try {
-    value = parseJson(text);
+    value = parseJson(text, (name) => {
+      throw new InputError(`line ${line}: the member ${name} appears twice`);
+    });
   } catch (error) {
+    if (error instanceof InputError) throw error;
     throw new InputError(`line ${line}: not JSON: ${(error as Error).message}`);
   }
   if (!isJsonObject(value))

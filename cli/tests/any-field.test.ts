@@ -36,6 +36,7 @@ describe("update", () => {
 
   test.each([
     ["a field twice", ["--name", "A", "--set", "NAME=B"], "given twice"],
+    ["a named option twice", ["--name", "A", "--name", "B"], "given twice"],
     ["a value that is no JSON", ["--set-json", "limit=many"], "is not JSON"],
     ["no value", ["--set", "limit"], "FIELD=VALUE"],
     ["nothing", [], "nothing to change"],

@@ -30,6 +30,12 @@ export const UNSET = new Option(
   field.trim(),
 ]);
 
+/** For `--name`, `--email` and `--status`: the last of two would win in silence. */
+export function once(value: string, earlier: string | undefined): string {
+  if (earlier === undefined) return value;
+  throw new InvalidArgumentError("It is given twice: give each field once.");
+}
+
 /** The values by field, as written; a field that is named twice is refused (UsageError). */
 export function fieldValues(options: FieldOptions): Map<string, Json> {
   const named = (["name", "email", "status"] as const).flatMap((field): Assignment[] => {
