@@ -41,7 +41,7 @@ export function nextPage(page: PageRead, ask: (cursor: string) => ApiRequest, ba
   const member = other ?? (target === undefined ? undefined : "next");
   if (member !== undefined) return { kind: "next-unknown", member };
   // Where a server says that this is the end, its total may count customers that these credentials may not see.
-  if (link !== undefined || saysEnd(body)) return { kind: "none", said: true };
+  if (PAGE_LINK.test(link ?? "") || saysEnd(body)) return { kind: "none", said: true };
   const totals = totalsOf(page);
   const beyond = totals.find(({ total, came }) => total > came);
   if (beyond !== undefined) return { kind: "next-unknown", member: beyond.name };
@@ -70,6 +70,8 @@ function linkTarget(link: string): string | undefined {
   return undefined;
 }
 
+/** Of a page that is not the only one; without one to the next, it is the last. */
+const PAGE_LINK = /;\s*rel\s*=\s*"?(?:first|last|prev|previous)\b/i;
 /** As letters alone, in lower case: `@odata.nextLink`, `next_page_url`. */
 const NEXT_LINK = /^(?:odata)?next(?:link|(?:page)?url)?$/;
 /** `next_page_token`, `hasMore`. */

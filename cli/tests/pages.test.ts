@@ -195,6 +195,14 @@ describe("the next page", () => {
     expect(pages).toEqual(whole ? [["1"]] : [["1"], expect.stringContaining(`says by "${name}"`)]);
   });
 
+  test.each([
+    ['</base/customers>; rel="first"', true],
+    ['</schema>; rel="describedby"', false],
+  ])("by a total, beside Link: %s", async (link, whole) => {
+    const { pages } = await listed(() => json({ items: [{ id: 1 }], total: 10 }, link));
+    expect(pages.length).toBe(whole ? 1 : 2);
+  });
+
   test("is there where a total is more than all pages brought, and a count of the limit says nothing", async () => {
     const paged = (total: number) =>
       listed((url) =>
