@@ -8,6 +8,7 @@ import { backupDatabase } from "../storage/sqlite/files/backup.ts";
 import { checkDatabase } from "../storage/sqlite/files/check.ts";
 import type { Erasure } from "../storage/sqlite/files/erasures.ts";
 import { restoreDatabase } from "../storage/sqlite/files/restore.ts";
+import { refuseSecondName } from "../storage/sqlite/files/second-name.ts";
 import { MEMORY, sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
 import type { Storage, StorageOptions } from "../storage/storage.ts";
 import { print } from "./print.ts";
@@ -44,6 +45,7 @@ export function addDatabaseCommands(program: Command): void {
       const { databaseUrl, storage } = databaseOf(options);
       const isPostgres = isPostgresUrl(databaseUrl);
       const databasePath = isPostgres ? maskPassword(databaseUrl) : sqlitePath(databaseUrl);
+      if (!isPostgres) refuseSecondName(databasePath);
       const report = isPostgres
         ? await checkPostgres(databaseUrl, storage)
         : checkDatabase(databasePath, storage.lockWaitMs);

@@ -1,5 +1,5 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { existsSync } from "node:fs";
+import { existsSync, rmSync, statSync } from "node:fs";
 import { dirname } from "node:path";
 import { CommandRefused } from "../../domain/command-refused.ts";
 import {
@@ -17,6 +17,7 @@ import {
 } from "../copy/copy-tables.ts";
 import { syncFile } from "../synced-file.ts";
 import { cantBeWritten, giveName, removeDatabase } from "./files/backup.ts";
+import { refuseSecondName } from "./files/second-name.ts";
 import {
   isBusy,
   openDatabase,
@@ -113,6 +114,7 @@ export async function withSqliteSource<T>(
   lockWaitMs: number | undefined,
   work: (source: SqliteRows) => Promise<T>,
 ): Promise<T> {
+  refuseSecondName(path);
   openExistingDatabase(path, lockWaitMs).close();
   const held = heldAlone(path);
   const rows = new SqliteRows(held);
@@ -159,6 +161,8 @@ export async function withSqliteTarget<T>(
 ): Promise<T> {
   if (path === MEMORY) throw new CommandRefused("A database in memory ends with its service. Name a file.");
   if (existsSync(path)) {
+    // A copy that ended while its file had both names: it is whole.
+    if (isSameFile(path, partOf(path))) rmSync(partOf(path));
     return await withSqliteSource(path, lockWaitMs, async (rows) => {
       const isSameIdentity = rows.identity === identity;
       const state = targetStateOf({ isMarked: false, isEmpty: false, isSameIdentity });
@@ -228,6 +232,11 @@ function targetOf(path: string, rows: SqliteRows, state: TargetState): CopyTarge
       removeDatabase(part);
     },
   };
+}
+
+function isSameFile(path: string, other: string): boolean {
+  const [file, second] = [path, other].map((name) => statSync(name, { throwIfNoEntry: false }));
+  return file !== undefined && file.ino === second?.ino && file.dev === second.dev;
 }
 
 function partOf(path: string): string {

@@ -87,8 +87,12 @@ export class Workplace {
   }
 
   /** Runs a command on the database, in the directory. */
-  run(args: readonly string[], env: Environment = {}): Promise<CommandOutcome> {
-    return runCommand(args, { cwd: this.path, env: { DATABASE_URL: this.databaseUrl, ...env } });
+  run(
+    args: readonly string[],
+    env: Environment = {},
+    { under = [] }: Pick<LaunchOptions, "under"> = {},
+  ): Promise<CommandOutcome> {
+    return runCommand(args, { cwd: this.path, env: { DATABASE_URL: this.databaseUrl, ...env }, under });
   }
 
   /** The same in this process, one at a time: for what a process of its own would not show any better. */

@@ -2,14 +2,17 @@ import { existsSync, linkSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { syncFile } from "../../synced-file.ts";
+import { refuseSecondName } from "./second-name.ts";
 import { openExistingDatabase } from "./sqlite-database.ts";
 
 /**
  * Makes a consistent copy while the service runs. It is complete and on the disk before it gets its name.
  *
- * @throws CommandRefused when `to` exists, its directory does not exist, or `from` is not a database of ours
+ * @throws CommandRefused when `to` exists, its directory does not exist, or `from` is not a database of ours or
+ *   has a second name
  */
 export function backupDatabase(from: string, to: string, lockWaitMs?: number): void {
+  refuseSecondName(from);
   if (existsSync(to)) throw existsAlready(to);
   const directory = dirname(resolve(to));
   if (!existsSync(directory)) {

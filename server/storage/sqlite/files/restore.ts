@@ -6,6 +6,7 @@ import { syncFile } from "../../synced-file.ts";
 import { cantBeWritten, copyDatabase, removeDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { type Erasure, erasuresIn, heldIn } from "./erasures.ts";
+import { refuseSecondName } from "./second-name.ts";
 import { requireDirectory } from "./sqlite-database.ts";
 
 /**
@@ -13,8 +14,8 @@ import { requireDirectory } from "./sqlite-database.ts";
  *
  * @returns the erased customers whom the backup holds again, as far as the replaced database says; null where it
  *   can't be read
- * @throws CommandRefused when the backup is not sound, when a process has the database open, or when there
- *   is a database and `isForced` is not set
+ * @throws CommandRefused when the backup is not sound, when a process has the database open or it has a second
+ *   name, or when there is a database and `isForced` is not set
  */
 export function restoreDatabase(
   backup: string,
@@ -33,6 +34,8 @@ export function restoreDatabase(
       `${database} exists; restoring replaces all of it. Make a backup of it first, then repeat with --force.`,
     );
   }
+  // The service would refuse it. A backup may have several, as in snapshots that share unchanged files.
+  refuseSecondName(database);
   if (existsSync(database) && isOpenInAnyProcess(database)) throw inUse(database);
   const erasures = existsSync(database) ? erasuresIn(database, lockWaitMs) : null;
   // Before the backup is in its place: what fails afterwards must not hide that it is.

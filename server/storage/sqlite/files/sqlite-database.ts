@@ -1,10 +1,11 @@
 import { Database, SQLiteError } from "bun:sqlite";
-import { accessSync, constants, existsSync, lstatSync, mkdirSync, statSync } from "node:fs";
+import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { StoreUnavailable } from "../../customer-store.ts";
 import { LOCK_WAIT_MS } from "../../storage.ts";
 import { FIRST_SCHEMA_VERSION, SCHEMA_VERSION, schemaSteps } from "./schema.ts";
+import { refuseLink, refuseSecondName } from "./second-name.ts";
 import { DEFAULT_PATH, MEMORY } from "./sqlite-url.ts";
 import { tokenFileOf } from "./token-file.ts";
 
@@ -36,6 +37,7 @@ export function openDatabase(
     if (path !== MEMORY) {
       requireDirectory(path);
       refuseLink(path);
+      refuseSecondName(path);
       refuseStartingOver(path);
     }
     if (existsSync(path)) accessSync(path, constants.W_OK);
@@ -68,12 +70,6 @@ function missingPart(directory: string): string {
     (name, at) => name === ".." && !existsSync(names.slice(0, at).join("/") || "."),
   );
   return leaving === -1 ? directory : names.slice(0, leaving).join("/");
-}
-
-/** SQLite keeps -wal and -shm beside the file that a link leads to, where none of our checks looks. */
-function refuseLink(path: string): void {
-  if (!lstatSync(path, { throwIfNoEntry: false })?.isSymbolicLink()) return;
-  throw new CommandRefused(`${path} is a symbolic link. Name the file that it leads to in DATABASE_URL.`);
 }
 
 /** A database that was emptied or removed, while other files show that there was one, must not begin anew. */
