@@ -40,9 +40,9 @@ export function createApp(parts: AppParts, audience: Audience = "everything"): E
     },
   });
   const { trustedProxies } = parts;
-  const addressOf = (request: Request): string => {
-    const peer = app.server?.requestIP(request)?.address ?? "";
-    if (trustedProxies === null) return peer;
+  const addressOf = (request: Request): string | null => {
+    const peer = app.server === null ? "" : (app.server.requestIP(request)?.address ?? null);
+    if (peer === null || trustedProxies === null) return peer;
     const { headers } = request;
     return trustedProxies.clientOf(peer, {
       forwarded: headers.get("forwarded"),

@@ -29,12 +29,12 @@ export function authenticate(
   { tokens, signIn }: CallerLookup,
   token: string | null,
   nowMs: number,
-  addressOf?: () => string,
+  address?: string,
 ): MaybePromise<Result<Caller>> {
   if (token === null) return unauthenticated("Send a token: `Authorization: Bearer <token>`.", "Bearer");
   // The parts of a JWT are joined by dots, which no token of the store has.
   if (token.includes(".")) return signIn.find(token, nowMs);
-  return andThen(tokens.find(token, nowMs, addressOf), (caller) =>
+  return andThen(tokens.find(token, nowMs, address), (caller) =>
     caller === null
       ? unauthenticated(
           "The token is unknown, revoked or expired. Send a valid one.",

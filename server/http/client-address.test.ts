@@ -1,7 +1,11 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { rawExchange } from "../tests/support/raw-exchange.ts";
+import { randomUUID } from "node:crypto";
+import { once } from "node:events";
+import { connect } from "node:net";
+import { parseRawReply, rawExchange } from "../tests/support/raw-exchange.ts";
 import { TestService } from "../tests/support/test-service.ts";
 
+const CLIENT_GONE = "the client closed its connection before its request was read; nothing was done";
 const FORWARDED = "for=203.0.113.7;proto=https";
 let trusting: TestService;
 let byDefault: TestService;
@@ -42,6 +46,79 @@ describe("the address in the log", () => {
   test("is the proxy's where the header has no address, and never a text that could forge a line", async () => {
     expect(await logged(trusting, 'X-Forwarded-For: fe80::1%","level":"fatal')).toBe("127.0.0.1");
     expect(await logged(trusting, 'Forwarded: for="_\\",\\"level\\":\\"fatal"')).toBe("127.0.0.1");
+  });
+});
+
+describe("a request whose client is gone before the service reads it", () => {
+  /** Sends a request and resets the connection at once. @returns the line of the log that names it */
+  const sendAndReset = async (service: TestService, method: string, path: string, ...lines: string[]) => {
+    const requestId = randomUUID();
+    const authorization = `Authorization: Bearer ${await service.token()}`;
+    const head = [
+      `${method} ${path} HTTP/1.1`,
+      "Host: a",
+      authorization,
+      `X-Request-Id: ${requestId}`,
+      ...lines,
+    ];
+    const socket = connect(service.port, "127.0.0.1");
+    await once(socket, "connect");
+    socket.write(`${head.join("\r\n")}\r\n\r\n`);
+    socket.resetAndDestroy();
+    return await logged(service, requestId);
+  };
+  /** Waits for the line of the log that names the request. */
+  const logged = async (service: TestService, requestId: string) => {
+    for (;;) {
+      const line = service.logLines.find((found) => found["requestId"] === requestId);
+      if (line !== undefined) return line;
+      await new Promise((next) => setImmediate(next));
+    }
+  };
+
+  test.each(["byDefault", "trusting"])(
+    "changes nothing, and one line of the log says so (%s)",
+    async (which) => {
+      const service = which === "byDefault" ? byDefault : trusting;
+      const { path, etag } = await service.customer();
+      const line = await sendAndReset(
+        service,
+        "DELETE",
+        path,
+        `If-Match: ${etag}`,
+        "X-Forwarded-For: 203.0.113.7",
+      );
+      expect(line).toMatchObject({ method: "DELETE", route: "/customers/{id}", msg: CLIENT_GONE });
+      expect((await service.send("GET", path)).etag).toBe(etag);
+      expect(service.logLines.filter((logged) => logged["address"] === "")).toEqual([]);
+    },
+  );
+
+  test("is logged with its address where it leaves while its body is awaited", async () => {
+    const { path, etag } = await byDefault.customer();
+    const requestId = randomUUID();
+    const socket = connect(byDefault.port, "127.0.0.1");
+    const head = [`PUT ${path} HTTP/1.1`, "Host: a", `Authorization: Bearer ${await byDefault.token()}`];
+    const body = ["Content-Type: application/json", "Content-Length: 50", "Expect: 100-continue"];
+    const lines = [...head, `X-Request-Id: ${requestId}`, `If-Match: ${etag}`, ...body];
+    socket.write(`${lines.join("\r\n")}\r\n\r\n`);
+    await once(socket, "data");
+    socket.resetAndDestroy();
+    expect(await logged(byDefault, requestId)).toMatchObject({
+      code: "incomplete-body",
+      address: "127.0.0.1",
+    });
+  });
+
+  test("is not taken for one of a client that has only ended its side of the connection", async () => {
+    const { path, etag } = await byDefault.customer();
+    const head = [`GET ${path} HTTP/1.1`, "Host: a", `Authorization: Bearer ${await byDefault.token()}`];
+    const socket = connect({ port: byDefault.port, host: "127.0.0.1", allowHalfOpen: true });
+    socket.end(`${head.join("\r\n")}\r\n\r\n`);
+    const [reply] = (await once(socket, "data")) as [Buffer];
+    socket.destroy();
+    expect(parseRawReply(reply.toString("latin1"))?.headers.get("etag")).toBe(etag);
+    expect(byDefault.logLines.at(-1)).toMatchObject({ status: 200, address: "127.0.0.1" });
   });
 });
 

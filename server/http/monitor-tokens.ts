@@ -23,16 +23,16 @@ export class MonitorTokens implements TokenLookup {
     this.#tokens = tokens;
   }
 
-  async find(token: string, nowMs: number, addressOf?: () => string): Promise<Caller | null> {
-    const answer = this.#ask(token, nowMs, addressOf);
+  async find(token: string, nowMs: number, address?: string): Promise<Caller | null> {
+    const answer = this.#ask(token, nowMs, address);
     const known = this.#remembered.get(digestOf(token));
     if (known === undefined || nowMs - known.atMs >= REMEMBER_MS) return await answer;
     if (known.caller.expiry !== null && nowMs >= known.caller.expiry.atMs) return await answer;
     return await withinTime(unlessUnavailable(answer, known.caller), known.caller);
   }
 
-  async #ask(token: string, nowMs: number, addressOf?: () => string): Promise<Caller | null> {
-    const caller = await this.#tokens.find(token, nowMs, addressOf);
+  async #ask(token: string, nowMs: number, address?: string): Promise<Caller | null> {
+    const caller = await this.#tokens.find(token, nowMs, address);
     const digest = digestOf(token);
     this.#remembered.delete(digest);
     if (caller !== null && caller.tenant === null && this.#remembered.size < REMEMBERED_MAX)

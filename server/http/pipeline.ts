@@ -34,8 +34,11 @@ export type PipelineParts = CallerLookup & {
   readonly publicUrl: string;
   /** ms since 1970. */
   readonly now: () => number;
-  /** The address of the client: of the connection's other end, unless that is a trusted proxy. */
-  readonly addressOf: (request: Request) => string;
+  /**
+   * The address of the client: of the connection's other end, unless that is a trusted proxy. "" where nothing
+   * listens; null once the client has reset its connection.
+   */
+  readonly addressOf: (request: Request) => string | null;
   /**
    * Whether each reply is its connection's last: the service is about to stop, or file descriptors run out.
    */
@@ -68,22 +71,41 @@ export class Pipeline {
     access: Access,
     parameter = "",
   ): MaybePromise<Response> {
-    const context = this.#contextOf(request, route, parameter);
+    // Asked at once: the system forgets it when the connection is reset.
+    const address = this.#parts.addressOf(request);
+    if (address === null) return this.#passOver(request, route);
+    const context = this.#contextOf(request, route, parameter, address);
     if (!this.#turn.isTooLong(context.startedAt)) return this.#answer(context, access);
     // Yield here so that timers and signals run even during a connection storm.
     return new Promise((next) => setImmediate(next)).then(() => this.#answer(context, access));
   }
 
-  #contextOf(request: Request, route: RequestContext["route"], parameter: string): RequestContext {
+  /**
+   * Carries nothing out for a client that is gone: the reply could not reach it, and a write or a wrong token would
+   * have no address in the log.
+   */
+  #passOver({ method, headers }: Request, route: RequestContext["route"]): Response {
+    this.#parts.log.logger.info(
+      { method, route, requestId: requestIdOf(headers) },
+      "the client closed its connection before its request was read; nothing was done",
+    );
+    return new Response(null, { status: 400 });
+  }
+
+  #contextOf(
+    request: Request,
+    route: RequestContext["route"],
+    parameter: string,
+    address: string,
+  ): RequestContext {
     const { headers } = request;
-    const given = headers.get("x-request-id");
-    const requestId = given !== null && REQUEST_ID.test(given) ? given : crypto.randomUUID();
     return {
       request,
       headers,
       route,
       parameter,
-      requestId,
+      address,
+      requestId: requestIdOf(headers),
       startedAt: performance.now(),
       nowMs: this.#parts.now(),
       caller: null,
@@ -116,11 +138,10 @@ export class Pipeline {
     const { policy } = this.#parts;
     const callers = access.callers === "monitors" ? this.#monitors : this.#parts;
     const token = tokenIn(context.headers.get("authorization"));
-    const addressOf = () => this.#parts.addressOf(context.request);
-    return andThen(authenticate(callers, token, context.nowMs, addressOf), (found) => {
+    return andThen(authenticate(callers, token, context.nowMs, context.address), (found) => {
       if (!found.ok) {
         const isWrongToken = token !== null && found.problem.code === "unauthenticated";
-        return isWrongToken ? this.#refuseWrongToken(context, addressOf(), found) : found;
+        return isWrongToken ? this.#refuseWrongToken(context, found) : found;
       }
       context.caller = found.value;
       if (access.callers === "tenants") {
@@ -136,7 +157,7 @@ export class Pipeline {
   }
 
   /** After the look at the token: a valid one is never refused for the wrong ones of its address. */
-  #refuseWrongToken({ startedAt }: RequestContext, address: string, refusal: Refusal): MaybePromise<Refusal> {
+  #refuseWrongToken({ startedAt, address }: RequestContext, refusal: Refusal): MaybePromise<Refusal> {
     const { policy, limits } = this.#parts;
     const quota = policy().wrongTokens;
     if (quota === null) return refusal;
@@ -212,9 +233,14 @@ export class Pipeline {
       isAllowedWithoutIfMatch: reply.allowedWithoutIfMatch === true,
     };
     this.#parts.metrics.record(answered, requestHeaders);
-    this.#parts.log.access(answered, () => this.#parts.addressOf(request));
+    this.#parts.log.access(answered, context.address);
     return response;
   }
+}
+
+function requestIdOf(headers: Headers): string {
+  const given = headers.get("x-request-id");
+  return given !== null && REQUEST_ID.test(given) ? given : crypto.randomUUID();
 }
 
 const HOST_REFUSED = refuse(

@@ -30,6 +30,8 @@ export type RequestContext = {
   readonly route: RoutePath | "(none)";
   /** The path's one parameter, decoded; "" where it has none. */
   readonly parameter: string;
+  /** Of the client; "" where nothing listens, as in tests. */
+  readonly address: string;
   /** The caller's own X-Request-Id where it is usable, else a new UUID. */
   readonly requestId: string;
   /** performance.now() at the start. */

@@ -78,10 +78,10 @@ export interface TokenStore {
   /**
    * A token that was revoked, by any process, is refused at the next request.
    *
-   * @param addressOf where the request came from; asked for the first use in an hour alone
+   * @param address where the request came from; noted for the first use in an hour
    * @returns the caller; null for what is no token, or an unknown, revoked or expired one
    */
-  find(token: string, nowMs: number, addressOf?: () => string): MaybePromise<Caller | null>;
+  find(token: string, nowMs: number, address?: string): MaybePromise<Caller | null>;
   /** @param expiresAtMs null: it holds until it is revoked */
   create(holder: TokenHolder, nowMs: number, expiresAtMs: number | null): Promise<CreatedToken>;
   /** In the order of creation. */

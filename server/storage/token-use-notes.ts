@@ -29,7 +29,7 @@ export class TokenUseNotes {
   }
 
   /** @param lastUsedAtMs as the store has it; 0 for never */
-  note(digest: string, lastUsedAtMs: number, nowMs: number, addressOf: (() => string) | undefined): void {
+  note(digest: string, lastUsedAtMs: number, nowMs: number, address: string | undefined): void {
     const hourMs = nowMs - (nowMs % HOUR_MS);
     if (lastUsedAtMs >= hourMs || nowMs < this.#retryAtMs) return;
     if (this.#noted.hourMs !== hourMs || this.#noted.digests.size >= NOTED_MAX) {
@@ -38,7 +38,7 @@ export class TokenUseNotes {
     const { digests } = this.#noted;
     if (digests.has(digest)) return;
     digests.add(digest);
-    const from = addressOf === undefined ? null : networkOf(addressOf());
+    const from = address === undefined ? null : networkOf(address);
     const note = this.#write({ digest, hourMs, from }).then(
       () => {},
       () => {

@@ -16,10 +16,9 @@ export type Log = {
    * Writes the line of a request: at info; at warn for a write that a rollout
    * let pass without If-Match; at debug for a probe or a scrape that succeeded.
    *
-   * @param addressOf the client's address (behind a proxy that is
-   *   not trusted, the proxy's); costs 3 µs to find out
+   * @param address the client's; behind a proxy that is not trusted, the proxy's
    */
-  readonly access: (answered: AnsweredRequest, addressOf: () => string) => void;
+  readonly access: (answered: AnsweredRequest, address: string) => void;
 };
 
 /** What makes the line of a request. Every text in it is of a kind that needs no escaping in JSON. */
@@ -51,9 +50,9 @@ export function createLog(level: string, write: (loggable: Loggable) => void): L
     info: logger.isLevelEnabled("info"),
     warn: logger.isLevelEnabled("warn"),
   };
-  const access = (answered: AnsweredRequest, addressOf: () => string): void => {
+  const access = (answered: AnsweredRequest, address: string): void => {
     const own = accessLevel(answered);
-    if (isEnabled[own]) write({ answered, level: own, address: addressOf() });
+    if (isEnabled[own]) write({ answered, level: own, address });
   };
   return { logger, access };
 }

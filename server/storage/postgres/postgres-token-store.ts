@@ -38,7 +38,7 @@ export function postgresTokenStore(lanes: Lanes, reads: BatchedReads) {
     ),
   );
   return {
-    async find(token, nowMs, addressOf?) {
+    async find(token, nowMs, address?) {
       if (!isToken(token)) return null;
       const digest = tokenDigest(token);
       const row = await reads.findShared<FoundRow>(FIND_TOKEN_TEXT, digest);
@@ -47,7 +47,7 @@ export function postgresTokenStore(lanes: Lanes, reads: BatchedReads) {
       if (row === null || row.client === null) return null;
       const expiry = tokenExpiry(Number(row.created_at), storedTime(row.expires_at));
       if (expiry !== null && expiry.atMs <= nowMs) return null;
-      notes.note(digest, Number(row.last_used_at ?? 0), nowMs, addressOf);
+      notes.note(digest, Number(row.last_used_at ?? 0), nowMs, address);
       const { client, role, tenant } = row;
       const scope = storedScope(row.scope_fields, row.scope_operations);
       const tokenId = row.token_id ?? tokenIdOf(digest);

@@ -34,11 +34,11 @@ export function sqliteTokenStore(read: SharedRead, write: WriteQueue) {
   const look = lookUp(read);
   return {
     /** Holds as of the transaction that reads share. */
-    find(token, nowMs, addressOf?) {
+    find(token, nowMs, address?) {
       if (!isToken(token)) return null;
       const found = read.run(() => look(token));
       if (found === null || found.expiresAtMs <= nowMs) return null;
-      notes.note(found.digest, found.lastUsedAtMs, nowMs, addressOf);
+      notes.note(found.digest, found.lastUsedAtMs, nowMs, address);
       return found.caller;
     },
 

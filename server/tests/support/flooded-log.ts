@@ -17,7 +17,7 @@ for (let n = 0; n < Number(process.argv[2]); n += 1) {
     code: undefined,
     isAllowedWithoutIfMatch: false,
   };
-  log.access(answered, () => "127.0.0.1");
+  log.access(answered, "127.0.0.1");
 }
 console.log("logged");
 for await (const _ of process.stdin);

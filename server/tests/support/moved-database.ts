@@ -99,7 +99,7 @@ export async function fillDatabase(url: string) {
   const rotation = await tokens.rotate(scoped, { overlapMs: 500, lifetimeMs: null }, NOW);
   if (rotation.kind !== "rotated") throw new Error(rotation.kind);
   const rotated = rotation.token;
-  const rotatedCaller = await tokens.find(rotated, NOW, () => "192.0.2.7");
+  const rotatedCaller = await tokens.find(rotated, NOW, "192.0.2.7");
   const rows = await Promise.all(
     TENANTS.map((tenant) =>
       customers.page({ tenant, after: null, limit: 500, status: null, email: null }, ALL),
