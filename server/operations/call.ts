@@ -29,8 +29,11 @@ export type Call = {
   readonly search: string;
   /** Reads the body as JSON of one of these media types; may be called once. */
   readonly readJson: (mediaTypes: readonly string[]) => Promise<Result<unknown>>;
-  /** What check 9 asks of a body that the operation does not read. */
-  readonly checkUnreadBody: () => Result<null>;
+  /**
+   * Reads a body that means nothing to the operation to its end, within the bounds of others. At once where there is
+   * none; may be called once.
+   */
+  readonly discardBody: () => MaybePromise<Result<null>>;
   /**
    * Looks at caller, rights, enforcement and time once more. A body may
    * take long to arrive, and the token may be revoked or the policy changed

@@ -26,7 +26,7 @@ import type { RefusalTrail } from "./refusal-trail.ts";
 export type WriteStores = { readonly customers: CustomerStore; readonly trail: RefusalTrail };
 
 /** PUT, PATCH or DELETE of one customer: what its headers and its query say. */
-type ConditionalWrite = {
+export type ConditionalWrite = {
   readonly method: WriteMethod;
   readonly call: Call;
   /** As looked up with the headers, or again after the body. It decides. */

@@ -68,6 +68,16 @@ describe("writes that are pipelined on one connection are answered each, in orde
     }
   });
 
+  test("also deletions, which have no body", async () => {
+    const [first, second] = [await service.customer(), await service.customer()];
+    const deletions = await Promise.all(
+      [first, second, first].map(({ path, etag }) => request("DELETE", path, etag, "")),
+    );
+    const last = "GET /healthz HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n";
+    const replies = await rawExchange(service.port, deletions.join("") + last);
+    expect(statuses(replies)).toEqual([204, 204, 404, 200]);
+  });
+
   test.each([
     ["PUT", NAMED, 8],
     ["GET", "", 20],

@@ -1,3 +1,4 @@
+import type { MaybePromise } from "../../domain/maybe-promise.ts";
 import { ok, type Result, refuse } from "../../domain/problem.ts";
 import { parseJsonText } from "./json-text.ts";
 
@@ -15,10 +16,7 @@ export async function readJsonBody(
   mediaTypes: readonly string[],
 ): Promise<Result<unknown>> {
   const { headers } = request;
-  if (Number(headers.get("content-length") ?? 0) > BODY_BYTES_MAX) return tooLarge();
-  const framing = requireNoTrailer(headers);
-  if (!framing.ok) return framing;
-  const body = await readBytes(request);
+  const body = await readBody(request);
   if (!body.ok) return body;
   const contentType = headers.get("content-type")?.split(";")[0]?.trim().toLowerCase();
   if (contentType === undefined || !mediaTypes.includes(contentType)) {
@@ -36,11 +34,25 @@ export async function readJsonBody(
   return parseJsonText(body.value);
 }
 
+/** Reads a body whose content means nothing. Without one there is nothing to wait for. */
+export function readUnusedBody(request: Request): MaybePromise<Result<null>> {
+  if (request.body === null) return requireNoTrailer(request.headers);
+  return readBody(request).then((body) => (body.ok ? ok(null) : body));
+}
+
+/** Size, then content. */
+async function readBody(request: Request): Promise<Result<Uint8Array>> {
+  const { headers } = request;
+  if (Number(headers.get("content-length") ?? 0) > BODY_BYTES_MAX) return tooLarge();
+  const framing = requireNoTrailer(headers);
+  return framing.ok ? await readBytes(request) : framing;
+}
+
 /**
  * Bun ends the body before its trailer, takes that for a broken request and answers it with 400: the write would be
  * applied and its reply lost (RFC 9112, section 7.1.2). That is so for a body that nobody reads, too.
  */
-export function requireNoTrailer(headers: Headers): Result<null> {
+function requireNoTrailer(headers: Headers): Result<null> {
   if (!headers.has("trailer")) return ok(null);
   return refuse("malformed-request", "The body announces a trailer. Send it without the Trailer header.");
 }

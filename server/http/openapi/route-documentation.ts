@@ -307,7 +307,7 @@ export const ROUTE_DOCUMENTATION = {
     query: ["fields"],
     headers: WRITE_HEADERS,
     replies: { 204: { description: "Deleted.", headers: WRITTEN_HEADERS.filter((name) => name !== "ETag") } },
-    problems: WRITE_PROBLEMS,
+    problems: [...WRITE_PROBLEMS, "incomplete-body", "payload-too-large"],
   },
   history: {
     operationId: "getCustomerHistory",

@@ -21,7 +21,7 @@ import {
   type TenantCaller,
   tokenIn,
 } from "../authentication.ts";
-import { readJsonBody, requireNoTrailer } from "../body/request-body.ts";
+import { readJsonBody, readUnusedBody } from "../body/request-body.ts";
 import type { TenantHandler } from "../handler.ts";
 import { PageTurns } from "../page-turns.ts";
 import type { Reply } from "../reply/reply.ts";
@@ -116,8 +116,8 @@ class CustomerCall implements Call {
     return readJsonBody(this.#request, mediaTypes);
   }
 
-  checkUnreadBody(): Result<null> {
-    return requireNoTrailer(this.headers);
+  discardBody(): MaybePromise<Result<null>> {
+    return readUnusedBody(this.#request);
   }
 
   lookAgain(): MaybePromise<Result<Authority>> {
