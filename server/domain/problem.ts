@@ -16,9 +16,9 @@ export const PROBLEMS = {
     status: 400,
     title: "Malformed request",
     meaning:
-      "The Host header holds no usable host name, or the body announces a trailer. Nothing was changed.",
+      "The Host header holds no usable host name, the body announces a trailer, or a PUT or PATCH has `Content-Range`. Nothing was changed.",
     action:
-      "Send one Host header with the name and port of the service, and bodies without the Trailer header.",
+      "Send one Host header with the name and port of the service, and whole bodies without the headers Trailer and Content-Range.",
   },
   "unknown-parameter": {
     status: 400,

@@ -21,6 +21,7 @@ import { readQuery } from "./query.ts";
  *     `fields` names registry fields, not too many        400             requireProjection and others
  *  6. the caller may read every field that is named       403             requireReadable
  *     Idempotency-Key is well-formed                      400             readIdempotencyKey
+ *     PUT, PATCH: there is no Content-Range               400             requireWholeBody
  *  7. the customer exists in the caller's tenant          404             the store's outcome
  *  8. If-Match is the current entity-tag, and
  *     If-None-Match is not                                412             the store's outcome
@@ -81,6 +82,18 @@ export function projectionOfLists(lists: readonly string[], rights: Rights): Res
   if (lists.length === 0) return ok(defaultProjection(rights.read));
   return flatMap(parseFields(lists, rights.read), (projection) =>
     flatMap(requireReadable(projection.fields, rights), () => ok(projection)),
+  );
+}
+
+/**
+ * A part of a body must not be taken for the whole (RFC 9110, section 14.5). A DELETE has no content that the
+ * header could be about.
+ */
+export function requireWholeBody({ headers }: Call, method: WriteMethod): Result<null> {
+  if (method === "DELETE" || !headers.has("content-range")) return ok(null);
+  return refuse(
+    "malformed-request",
+    `${method} with Content-Range is not supported. Send the whole body without Content-Range.`,
   );
 }
 

@@ -17,7 +17,13 @@ import type {
   WriteTarget,
 } from "../storage/customer-store.ts";
 import type { Authority, Call } from "./call.ts";
-import { customerNotFound, requireIfMatch, requireOperation, requireProjection } from "./checks.ts";
+import {
+  customerNotFound,
+  requireIfMatch,
+  requireOperation,
+  requireProjection,
+  requireWholeBody,
+} from "./checks.ts";
 import { preconditionFailed } from "./failed-precondition.ts";
 import { keyOf, keyReused, keyReusedOr, readIdempotencyKey } from "./idempotency-key.ts";
 import { prefersRepresentation } from "./prefer.ts";
@@ -73,6 +79,8 @@ export function checkWrite(
   if (!projection.ok) return projection;
   const key = readIdempotencyKey(call.headers);
   if (!key.ok) return key;
+  const whole = requireWholeBody(call, method);
+  if (!whole.ok) return whole;
   const storedId = parseCustomerId(id);
   if (storedId === null) return customerNotFound();
   const { client, tokenPrefix, keepsValues } = authority;

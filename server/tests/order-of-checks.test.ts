@@ -147,6 +147,38 @@ describe("a request that fails several checks is answered by the first", () => {
   });
 });
 
+describe("Content-Range, which would make a part the whole, is refused", () => {
+  const send = async (method: WriteMethod, path: string, ifMatch: string, body: object, query = "") =>
+    await service.send(method, `${path}${query}`, {
+      headers: { "if-match": ifMatch, "content-range": "bytes 0-9/100" },
+      body,
+    });
+
+  test.each(["PUT", "PATCH"] as const)("%s: 400, and nothing is changed", async (method) => {
+    const { path, etag } = await service.customer();
+    const reply = await send(method, path, etag, bodyOf[method]);
+    expect([reply.status, reply.json.code]).toEqual([400, "malformed-request"]);
+    expect(reply.json.detail).toContain("Content-Range");
+    expect((await whole(path)).etag).toBe(etag);
+  });
+
+  test.each(["PUT", "PATCH"] as const)(
+    "%s: after If-Match and the parameters, before the customer and the body",
+    async (method) => {
+      const path = `/customers/${NOBODY}`;
+      expect((await send(method, path, " ", bodyOf[method])).status).toBe(428);
+      expect((await send(method, path, STALE, {}, "?nope=1")).json.code).toBe("unknown-parameter");
+      expect((await send(method, path, STALE, { nope: 1 })).json.code).toBe("malformed-request");
+    },
+  );
+
+  test("a DELETE has no content that it could be about", async () => {
+    const { path, etag } = await service.customer();
+    const headers = { "if-match": etag, "content-range": "bytes 0-9/100" };
+    expect((await service.send("DELETE", path, { headers })).status).toBe(204);
+  });
+});
+
 describe("a write under the current entity-tag is applied and answers the new one", () => {
   test("PUT", async () => {
     const { path, etag, id } = await service.customer({ status: "suspended" });
