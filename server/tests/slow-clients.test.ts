@@ -76,6 +76,22 @@ test("headers past the limit of Bun are refused at once, bare, and the next requ
   expect((await service.send(null, "GET", "/healthz")).status).toBe(200);
 });
 
+test("a body must be whole within IDLE_TIMEOUT, also where it never stalls", async () => {
+  const impatient = await place.start({ env: { IDLE_TIMEOUT: "1" } });
+  const { items } = (await impatient.send(place.adminToken, "GET", "/customers?limit=1")).json;
+  const [{ etag, customer }] = items;
+  const connection = await RawConnection.open(impatient.port);
+  const lines = [`Authorization: Bearer ${place.adminToken}`, `If-Match: ${etag}`];
+  const type = "Content-Type: application/json";
+  const length = "Content-Length: 60000";
+  const reply = connection.send(rawRequest("PUT", `/customers/${customer.id}`, [...lines, type, length]));
+  // At this pace the whole takes ten minutes.
+  const drip = setInterval(() => connection.write(Buffer.from(" ")), 10);
+  expect(await reply).toBeNull();
+  clearInterval(drip);
+  expect((await impatient.send(place.adminToken, "GET", `/customers/${customer.id}`)).etag).toBe(etag);
+});
+
 test("a connection that is idle for IDLE_TIMEOUT is closed by the service", async () => {
   const impatient = await place.start({ env: { IDLE_TIMEOUT: "1" } });
   const connection = await RawConnection.open(impatient.port);
