@@ -20,21 +20,21 @@ export function addDatabaseCommands(program: Command): void {
   withSettings(program.command("backup"), FILE_SETTINGS)
     .description("Write a consistent copy of the database, also while the service runs.")
     .argument("<file>", "a file that does not exist yet")
-    .action((file: string, options: Options) => {
+    .action(async (file: string, options: Options) => {
       const { databaseUrl, storage } = databaseOf(options);
       refusePostgres(databaseUrl, "pg_dump");
-      backupDatabase(sqlitePath(databaseUrl), file, storage.lockWaitMs);
+      await backupDatabase(sqlitePath(databaseUrl), file, storage.lockWaitMs);
       print(`${file}: written. It holds customers and token digests: keep it as safe as the database.`);
     });
   withSettings(program.command("restore"), FILE_SETTINGS)
     .description("Put a backup in the database's place, after checking it. The service must be stopped.")
     .argument("<file>", "a backup")
     .option("--force", "replace a database that exists")
-    .action((file: string, options: Options) => {
+    .action(async (file: string, options: Options) => {
       const { databaseUrl, storage } = databaseOf(options);
       refusePostgres(databaseUrl, "pg_restore");
       const databasePath = sqlitePath(databaseUrl);
-      const held = restoreDatabase(file, databasePath, options["force"] === true, storage.lockWaitMs);
+      const held = await restoreDatabase(file, databasePath, options["force"] === true, storage.lockWaitMs);
       print(
         `${databasePath}: restored from ${file}. Tokens are as they were in the backup; a token revoked since then is valid again: see \`token list\`. ${erasedAgain(held)}`,
       );

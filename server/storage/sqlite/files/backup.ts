@@ -1,9 +1,12 @@
 import { existsSync, linkSync, renameSync, rmSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
+import { LOCK_WAIT_MS } from "../../storage.ts";
 import { syncFile } from "../../synced-file.ts";
+import { partialBackupOf, removeStaleBackups, withPartialCopy } from "./partial-copy.ts";
 import { refuseSecondName } from "./second-name.ts";
 import { openExistingDatabase } from "./sqlite-database.ts";
+import { vacuumInto } from "./vacuum-thread.ts";
 
 /**
  * Makes a consistent copy while the service runs. It is complete and on the disk before it gets its name.
@@ -11,41 +14,36 @@ import { openExistingDatabase } from "./sqlite-database.ts";
  * @throws CommandRefused when `to` exists, its directory does not exist, or `from` is not a database of ours or
  *   has a second name
  */
-export function backupDatabase(from: string, to: string, lockWaitMs?: number): void {
+export async function backupDatabase(from: string, to: string, lockWaitMs?: number): Promise<void> {
   refuseSecondName(from);
-  if (existsSync(to)) throw existsAlready(to);
   const directory = dirname(resolve(to));
   if (!existsSync(directory)) {
     throw new CommandRefused(`The directory ${directory} does not exist. Create it, or name another file.`);
   }
-  // The name holds the process id: two backups at once must not write into one file.
-  const partial = `${to}.${process.pid}.partial`;
+  if (existsSync(to)) throw existsAlready(to);
   try {
-    // A killed process may have left one under the same process id: in a container the ids repeat.
-    removeDatabase(partial);
-    copyDatabase(from, partial, lockWaitMs);
-    giveName(partial, to);
-    syncFile(directory);
+    removeStaleBackups(to);
+    await withPartialCopy(partialBackupOf(to), async (partial) => {
+      await copyDatabase(from, partial, lockWaitMs);
+      giveName(partial, to);
+      syncFile(directory);
+    });
   } catch (error) {
     throw cantBeWritten(to, error);
-  } finally {
-    removeDatabase(partial);
   }
 }
 
 /** Copies a database, with what is in its -wal, to a new file, and waits until that is on the disk. */
-export function copyDatabase(from: string, to: string, lockWaitMs?: number): void {
-  const db = openExistingDatabase(from, lockWaitMs);
+export async function copyDatabase(from: string, to: string, lockWaitMs = LOCK_WAIT_MS): Promise<void> {
+  // Refuses what is no database of ours.
+  openExistingDatabase(from, lockWaitMs).close();
   try {
-    db.run("VACUUM INTO ?", [to]);
+    await vacuumInto(from, to, lockWaitMs);
   } catch (error) {
     const { code = "", message } = error as NodeJS.ErrnoException;
     if (!code.startsWith("SQLITE_CORRUPT")) throw error;
     throw new CommandRefused(`${from} is damaged: ${message}. Restore a backup.`, { cause: error });
-  } finally {
-    db.close();
   }
-  syncFile(to);
 }
 
 /** Links instead of renaming: a rename would replace a file that was made meanwhile. */

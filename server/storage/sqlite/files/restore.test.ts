@@ -37,9 +37,9 @@ async function add(service: ServerProcess, name: string): Promise<number> {
 }
 
 /** @returns why the backup was not restored, or null when it was */
-function refusalOf(backup: string): string | null {
+async function refusalOf(backup: string): Promise<string | null> {
   try {
-    restoreDatabase(backup, place.database, true);
+    await restoreDatabase(backup, place.database, true);
     return null;
   } catch (error) {
     if (error instanceof CommandRefused) return error.message;
@@ -50,7 +50,7 @@ function refusalOf(backup: string): string | null {
 describe("restore", () => {
   async function backedUp(...names: string[]): Promise<void> {
     await writeDatabase(place.database, ...names);
-    backupDatabase(place.database, backupFile());
+    await backupDatabase(place.database, backupFile());
   }
   const files = () => readdirSync(`${place.path}/data`).sort();
   const bytesOfAll = () =>
@@ -62,12 +62,12 @@ describe("restore", () => {
     // An operator restores as root, and the service has a user of its own. Others can hand a file to nobody else.
     const uid = process.getuid?.() === 0 ? 12_345 : statSync(place.database).uid;
     chownSync(place.database, uid, statSync(place.database).gid);
-    restoreDatabase(backupFile(), place.database, true);
+    await restoreDatabase(backupFile(), place.database, true);
     expect(statSync(place.database).uid).toBe(uid);
 
     rmSync(place.database);
     chownSync(`${place.path}/data`, uid, statSync(`${place.path}/data`).gid);
-    restoreDatabase(backupFile(), place.database, false);
+    await restoreDatabase(backupFile(), place.database, false);
     expect(statSync(place.database).uid).toBe(uid);
   });
 
@@ -129,11 +129,11 @@ describe("restore", () => {
   test("replaces database, -wal and -shm together: nothing of the old one comes back", async () => {
     const service = await place.start();
     expect(await add(service, "Kept")).toBe(201);
-    backupDatabase(place.database, backupFile());
+    await backupDatabase(place.database, backupFile());
     expect(await add(service, "Later")).toBe(201);
     await service.end("SIGKILL");
     expect(existsSync(`${place.database}-wal`)).toBe(true);
-    expect(refusalOf(backupFile())).toBeNull();
+    expect(await refusalOf(backupFile())).toBeNull();
     expect(files()).toEqual(["admin.token", "customers.db"]);
     const names = await namesIn(place.database);
     expect(names).toContain("Kept");
@@ -149,7 +149,7 @@ describe("restore", () => {
       }
       if (isGone) rmSync(place.database);
       else writeFileSync(place.database, "rubbish");
-      expect(refusalOf(backupFile())).toBeNull();
+      expect(await refusalOf(backupFile())).toBeNull();
       expect(files()).toEqual(["customers.db"]);
       expect(await namesIn(place.database)).toEqual(["Kept"]);
     }
@@ -163,7 +163,7 @@ describe("restore", () => {
   ])("replaces a database that was %s", async (_, ruin) => {
     await backedUp("Kept");
     ruin();
-    expect(refusalOf(backupFile())).toBeNull();
+    expect(await refusalOf(backupFile())).toBeNull();
     expect(await namesIn(place.database)).toEqual(["Kept"]);
   });
 
@@ -171,9 +171,9 @@ describe("restore", () => {
     await backedUp("Kept");
     const service = await place.start();
     writeFileSync(place.database, "rubbish".repeat(10_000));
-    expect(refusalOf(backupFile())).toContain("is open in a running process");
+    expect(await refusalOf(backupFile())).toContain("is open in a running process");
     await service.end("SIGKILL");
-    expect(refusalOf(backupFile())).toBeNull();
+    expect(await refusalOf(backupFile())).toBeNull();
     expect(await namesIn(place.database)).toEqual(["Kept"]);
   });
 
@@ -188,7 +188,7 @@ describe("restore", () => {
       return ids;
     };
     const [before] = await erase(0);
-    backupDatabase(place.database, backupFile());
+    await backupDatabase(place.database, backupFile());
     const since = await erase(0, 1);
     expect(since).not.toContain(before);
     const restored = await place.command(["restore", backupFile(), "--force"]);
@@ -234,11 +234,11 @@ describe("restore", () => {
     newer.run("PRAGMA user_version = 99");
     newer.close();
     const before = bytesOfAll();
-    expect(refusalOf(path("damaged.db"))).toContain("is damaged");
-    expect(refusalOf(path("text.db"))).toContain("not a SQLite database");
-    expect(refusalOf(path("missing.db"))).toContain("does not exist");
-    expect(refusalOf(path("foreign.db"))).toContain("not a database of this service");
-    expect(refusalOf(path("newer.db"))).toContain("newer version");
+    expect(await refusalOf(path("damaged.db"))).toContain("is damaged");
+    expect(await refusalOf(path("text.db"))).toContain("not a SQLite database");
+    expect(await refusalOf(path("missing.db"))).toContain("does not exist");
+    expect(await refusalOf(path("foreign.db"))).toContain("not a database of this service");
+    expect(await refusalOf(path("newer.db"))).toContain("newer version");
     expect(bytesOfAll()).toEqual(before);
   });
 
@@ -250,7 +250,7 @@ describe("restore", () => {
     for (const suffix of ["", "-wal"]) {
       copyFileSync(`${place.database}${suffix}`, `${place.path}/copy/customers.db${suffix}`);
     }
-    expect(refusalOf(`${place.path}/copy/customers.db`)).toBeNull();
+    expect(await refusalOf(`${place.path}/copy/customers.db`)).toBeNull();
     expect(await namesIn(place.database)).toContain("In the WAL");
   });
 
@@ -271,7 +271,7 @@ describe("restore", () => {
 
   test("that is killed at any moment leaves the old database whole or the new one, never a part of each", async () => {
     await writeDatabase(`${place.path}/new.db`, "New 1", "New 2");
-    backupDatabase(`${place.path}/new.db`, backupFile());
+    await backupDatabase(`${place.path}/new.db`, backupFile());
     // An old one whose last write is in its -wal alone, as a service that was killed leaves it.
     const service = await place.start({ args: ["--no-samples"] });
     for (const name of ["Old 1", "Old 2"]) expect(await add(service, name)).toBe(201);
@@ -280,7 +280,8 @@ describe("restore", () => {
     const random = new Random();
     const seen = { old: 0, new: 0 };
     for (let round = 0; round < 6; round += 1) {
-      for (const name of files()) if (name !== "admin.token") rmSync(`${place.path}/data/${name}`);
+      for (const name of files())
+        if (name !== "admin.token") rmSync(`${place.path}/data/${name}`, { recursive: true });
       for (const [suffix, bytes] of parts) writeFileSync(`${place.database}${suffix}`, bytes);
       const restore = launch(["restore", backupFile(), "--force"], {
         env: { DATABASE_URL: `sqlite:${place.database}` },

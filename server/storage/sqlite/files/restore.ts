@@ -3,9 +3,10 @@ import { chownSync, existsSync, readdirSync, renameSync, rmSync, statSync } from
 import { dirname } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { syncFile } from "../../synced-file.ts";
-import { cantBeWritten, copyDatabase, removeDatabase } from "./backup.ts";
+import { cantBeWritten, copyDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { type Erasure, erasuresIn, heldIn } from "./erasures.ts";
+import { withPartialCopy } from "./partial-copy.ts";
 import { refuseSecondName } from "./second-name.ts";
 import { requireDirectory } from "./sqlite-database.ts";
 
@@ -17,12 +18,12 @@ import { requireDirectory } from "./sqlite-database.ts";
  * @throws CommandRefused when the backup is not sound, when a process has the database open or it has a second
  *   name, or when there is a database and `isForced` is not set
  */
-export function restoreDatabase(
+export async function restoreDatabase(
   backup: string,
   database: string,
   isForced: boolean,
   lockWaitMs?: number,
-): readonly Erasure[] | null {
+): Promise<readonly Erasure[] | null> {
   const { faults } = checkDatabase(backup, lockWaitMs);
   if (faults.length > 0) {
     throw new CommandRefused(
@@ -40,27 +41,25 @@ export function restoreDatabase(
   const erasures = existsSync(database) ? erasuresIn(database, lockWaitMs) : null;
   // Before the backup is in its place: what fails afterwards must not hide that it is.
   const held = erasures === null ? null : heldIn(backup, erasures, lockWaitMs);
-  const incoming = `${database}.restoring`;
   try {
     requireDirectory(database);
-    removeDatabase(incoming);
-    // Not a copy of the file, which would leave out what a backup still has in a -wal of its own.
-    copyDatabase(backup, incoming, lockWaitMs);
-    keepOwner(incoming, database);
-    const release = existsSync(database) ? holdAlone(database) : () => {};
-    try {
-      // What is left of the old one would be played into the new one.
-      for (const suffix of ["-wal", "-shm", "-journal"]) rmSync(`${database}${suffix}`, { force: true });
-      renameSync(incoming, database);
-      syncFile(dirname(database));
-    } finally {
-      release();
-    }
+    await withPartialCopy(`${database}.restoring`, async (incoming) => {
+      // Not a copy of the file, which would leave out what a backup still has in a -wal of its own.
+      await copyDatabase(backup, incoming, lockWaitMs);
+      keepOwner(incoming, database);
+      const release = existsSync(database) ? holdAlone(database) : () => {};
+      try {
+        // What is left of the old one would be played into the new one.
+        for (const suffix of ["-wal", "-shm", "-journal"]) rmSync(`${database}${suffix}`, { force: true });
+        renameSync(incoming, database);
+        syncFile(dirname(database));
+      } finally {
+        release();
+      }
+    });
     return held;
   } catch (error) {
     throw cantBeWritten(database, error);
-  } finally {
-    removeDatabase(incoming);
   }
 }
 

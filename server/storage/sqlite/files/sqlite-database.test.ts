@@ -138,16 +138,16 @@ describe("a database of the version before", () => {
     fresh.close();
   });
 
-  test("is looked at by commands as it is", () => {
+  test("is looked at by commands as it is", async () => {
     writeFormerDatabase(file);
     expect(checkDatabase(file)).toEqual({ faults: [], customers: 1, tokens: 1, schemaVersion: 4 });
-    backupDatabase(file, `${directory.path}/backup.db`);
+    await backupDatabase(file, `${directory.path}/backup.db`);
     expect(checkDatabase(`${directory.path}/backup.db`).schemaVersion).toBe(4);
   });
 
-  test("is carried over from a backup that was restored", () => {
+  test("is carried over from a backup that was restored", async () => {
     writeFormerDatabase(`${directory.path}/backup.db`);
-    restoreDatabase(`${directory.path}/backup.db`, file, false);
+    await restoreDatabase(`${directory.path}/backup.db`, file, false);
     const db = openDatabase(file);
     expect(db.query("SELECT name FROM customers").values()).toEqual([["Ada"]]);
     db.close();

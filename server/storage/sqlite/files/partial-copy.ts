@@ -1,0 +1,71 @@
+import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
+import { basename, dirname, join, resolve } from "node:path";
+
+const INTERRUPTIONS = ["SIGINT", "SIGTERM"] as const;
+/** SQLite makes a database and a journal: after so many tries it has nothing more to make. */
+const REMOVALS_MAX = 3;
+
+/**
+ * Gives a directory to work that makes a database in it. It is removed afterwards, also where SIGINT or SIGTERM
+ * ends the process. A directory, since SQLite in another thread may make a file after the removal of files
+ * alone, and can make none in a directory that is gone.
+ *
+ * @param work takes the name for the database
+ */
+export async function withPartialCopy<T>(
+  directory: string,
+  work: (database: string) => Promise<T>,
+): Promise<T> {
+  const end = (signal: NodeJS.Signals): void => {
+    remove(directory);
+    stopListening();
+    process.kill(process.pid, signal);
+  };
+  const stopListening = (): void => {
+    for (const signal of INTERRUPTIONS) process.off(signal, end);
+  };
+  for (const signal of INTERRUPTIONS) process.on(signal, end);
+  try {
+    // A killed process may have left one under the same process id: in a container the ids repeat.
+    remove(directory);
+    mkdirSync(directory, { mode: 0o700 });
+    return await work(join(directory, "copy.db"));
+  } finally {
+    stopListening();
+    remove(directory);
+  }
+}
+
+/** The name holds the process id: two backups at once must not write into one file. */
+export function partialBackupOf(to: string): string {
+  return `${to}.${process.pid}.partial`;
+}
+
+/** Removes what processes that were killed left of backups to this name. */
+export function removeStaleBackups(to: string): void {
+  const directory = dirname(resolve(to));
+  const prefix = `${basename(to)}.`;
+  for (const name of readdirSync(directory)) {
+    const pid = name.startsWith(prefix) ? /^(\d+)\.partial$/.exec(name.slice(prefix.length))?.[1] : undefined;
+    if (pid !== undefined && !isRunning(Number(pid))) remove(join(directory, name));
+  }
+}
+
+function isRunning(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    return true;
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code !== "ESRCH";
+  }
+}
+
+function remove(directory: string): void {
+  for (let tries = 1; existsSync(directory); tries += 1) {
+    try {
+      rmSync(directory, { recursive: true, force: true });
+    } catch (error) {
+      if (tries === REMOVALS_MAX) throw error;
+    }
+  }
+}
