@@ -117,9 +117,22 @@ describe("a policy that is not right is refused with every fault named", () => {
     expect(readPolicyText(text)).toEqual({ ok: false, faults });
   });
 
-  test("and what is not TOML says where", () => {
-    expect(JSON.stringify(readPolicyText("[roles"))).toContain("it is not TOML");
-  });
+  test.each([
+    ["[roles", "it is not TOML: line 1, column 2: incomplete key-value: cannot find end of key"],
+    ["# tokens\ncst_s3cret\n", "it is not TOML: line 2, column 11: illegal character in key"],
+    ["KEY=s3cret\n", "it is not TOML: line 1, column 5: invalid value"],
+    ['KEY="s3cret\n', "it is not TOML: line 1, column 12: control characters are not allowed in strings"],
+    ['{"password": "s3cret"}', "it is not TOML: line 1, column 1: illegal character in key"],
+    [
+      "s3cret = 1\ns3cret = 2\n",
+      "it is not TOML: line 2, column 1: trying to redefine an already defined table or value",
+    ],
+  ])(
+    "and of what is not TOML only the place: it may be a file of secrets, and logs keep the fault: %j",
+    (text, fault) => {
+      expect(readPolicyText(text)).toEqual({ ok: false, faults: [fault] });
+    },
+  );
 });
 
 const ISSUER = `${ROLE}[issuers.login]

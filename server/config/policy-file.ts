@@ -43,8 +43,14 @@ export function readPolicyText(text: string): PolicyResult {
     return fault === null ? result : { ok: false, faults: [fault] };
   } catch (error) {
     if (!(error instanceof TomlError)) throw error;
-    return { ok: false, faults: [`it is not TOML: ${error.message.trim()}`] };
+    return { ok: false, faults: [`it is not TOML: ${placeOf(error)}`] };
   }
+}
+
+/** The lines below the first quote the file, which may be one of secrets: logs keep the fault. */
+function placeOf({ line, column, message }: TomlError): string {
+  const [kind = ""] = message.replace(/^Invalid TOML document: /, "").split("\n");
+  return `line ${line}, column ${column}: ${kind}`;
 }
 
 /**

@@ -185,9 +185,17 @@ export function flagOf(name: SettingName): string {
 }
 
 export function settingFault(name: SettingName, text: string, fault: string): string {
+  return `${variableOf(name)} is ${JSON.stringify(shownText(name, text))}: ${fault}.`;
+}
+
+/** How the text of a certificate or a key begins. */
+export const PEM_BEGIN = "-----BEGIN ";
+
+function shownText(name: SettingName, text: string): string {
+  // The text of a key where its path belongs.
+  if (text.includes(PEM_BEGIN)) return `${PEM_BEGIN}…`;
   // PUBLIC_URL is refused for holding a password, among other things.
-  const shown = name === "databaseUrl" || name === "publicUrl" ? maskPassword(text) : text;
-  return `${variableOf(name)} is ${JSON.stringify(shown)}: ${fault}.`;
+  return name === "databaseUrl" || name === "publicUrl" ? maskPassword(text) : text;
 }
 
 function setting<Value>(

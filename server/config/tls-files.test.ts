@@ -29,6 +29,7 @@ test.each([
   ["no certificate", "", key, ["TLS_CERT_FILE", "set it too"]],
   ["a chain that is cut off in its second certificate", cutOffChain, key, ["TLS_CERT_FILE", "cannot use it"]],
   ["a device", "/dev/zero", key, ["TLS_CERT_FILE", "not a regular file"]],
+  ["the text of a key in place of its path", cert, one.key, ["TLS_KEY_FILE", "must be the path of a file"]],
   ["a file that is not there", `${directory.path}/none.pem`, key, ["TLS_CERT_FILE", "cannot be read"]],
 ])(
   "%s is refused by the name of the setting, and the message holds no key",

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from "node:crypto";
 import { createSecureContext } from "node:tls";
 import { readRegularFile } from "./regular-file.ts";
+import { PEM_BEGIN } from "./settings.ts";
 
 /** A certificate chain and its private key, as PEM. */
 export type TlsFiles = { readonly cert: string; readonly key: string };
@@ -57,6 +58,7 @@ type Pem<T> =
 
 function readPem<T>(file: string, noun: string, parse: (pem: string) => T): Pem<T> {
   if (file === "") return { ok: false, what: "HTTPS needs both TLS_CERT_FILE and TLS_KEY_FILE; set it too" };
+  if (file.includes(PEM_BEGIN)) return { ok: false, what: "it must be the path of a file, and not its text" };
   let pem: string;
   try {
     pem = readRegularFile(file);

@@ -88,6 +88,14 @@ test("a redirect is not followed", async () => {
   expect([await faultOf(), asked]).toEqual(["DocumentRefused: URL answered 302, not 200", 1]);
 });
 
+test.each(["s3cret", '{"keys": s3cret}', "<!doctype html>s3cret"])(
+  "what is not JSON is refused without a word of it: %s",
+  async (text) => {
+    respond = () => new Response(text);
+    expect(await faultOf()).toBe("DocumentRefused: URL answered with what is not JSON");
+  },
+);
+
 test("text that is not UTF-8 is refused", async () => {
   respond = () => new Response(new Uint8Array([0x7b, 0xff, 0x7d]));
   expect(await faultOf()).toStartWith("DocumentRefused: URL");

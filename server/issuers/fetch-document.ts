@@ -27,7 +27,7 @@ export async function fetchDocument(
     const headers = { accept: "application/json" };
     const response = await fetch(url, { headers, redirect: "manual", signal: end.signal });
     if (response.status !== 200) throw new DocumentRefused(`${url} answered ${response.status}, not 200`);
-    const document: unknown = JSON.parse(await textWithin(response, bytesMax));
+    const document = readJson(await textWithin(response, bytesMax), url);
     if (typeof document !== "object" || document === null || Array.isArray(document)) {
       throw new DocumentRefused(`${url} answered with JSON that is no object`);
     }
@@ -40,6 +40,15 @@ export async function fetchDocument(
     clearTimeout(timer);
     // Ends the connection of an answer that was not read to its end.
     end.abort();
+  }
+}
+
+/** The parser's own message repeats words of the text, and the fault is logged. */
+function readJson(text: string, url: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    throw new DocumentRefused(`${url} answered with what is not JSON`);
   }
 }
 

@@ -280,6 +280,10 @@ unlimited = true
     for (const words of ["nmae", "gte", "enforcment", "did you mean"])
       expect(refused.stderr).toContain(words);
     expect((await check("[roles")).stderr).toContain("it is not TOML");
+    const secret = `cst_${"s".repeat(40)}`;
+    const ofTokens = await check(`${secret}\n`);
+    expect(ofTokens.stderr).toContain("it is not TOML: line 1, column 45");
+    expect(ofTokens.stderr).not.toContain(secret);
     const missing = await place.command(["policy", "check", "missing.toml"], { PORT: "many" });
     expect(missing).toMatchObject({ code: 1, stdout: "" });
     expect(missing.stderr).toContain("it cannot be read");
