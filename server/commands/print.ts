@@ -1,6 +1,18 @@
 import { writeSync } from "node:fs";
 import { CommandRefused } from "../domain/command-refused.ts";
 
+/** Standard output could not be written whole. */
+export class OutputLost extends CommandRefused {
+  /** A sentence. */
+  readonly reason: string;
+
+  constructor(cause: Error) {
+    const reason = `Standard output can't be written: ${cause.message}.`;
+    super(`${reason} The output is not whole; what the command changed stays changed.`, { cause });
+    this.reason = reason;
+  }
+}
+
 /** Where commands write. Tests that run a command in their own process put another `write` here. */
 export const standardOutput = { write: writeWhole };
 
@@ -9,7 +21,7 @@ export const standardOutput = { write: writeWhole };
  * token would be lost, or an export cut off, without a word. `process.stdout` leaves a pipe non-blocking, and the next
  * program of a script that writes to the same pipe fails where it is full.
  *
- * @throws CommandRefused where it can't be written whole
+ * @throws OutputLost where it can't be written whole
  */
 export function print(line: string): void {
   standardOutput.write(`${line}\n`);
@@ -25,13 +37,9 @@ function writeSome(bytes: Uint8Array): number {
   try {
     return writeSync(1, bytes);
   } catch (error) {
-    const { code, message } = error as NodeJS.ErrnoException;
+    const fault = error as NodeJS.ErrnoException;
     // A pipe of another program may be non-blocking, and full for the moment.
-    if (code !== "EAGAIN") {
-      throw new CommandRefused(
-        `Standard output can't be written: ${message}. The output is not whole; what the command changed stays changed.`,
-      );
-    }
+    if (fault.code !== "EAGAIN") throw new OutputLost(fault);
     Bun.sleepSync(1);
     return 0;
   }

@@ -3,7 +3,12 @@ import { existsSync, writeFileSync } from "node:fs";
 import { readPolicyFile } from "../config/policy-file.ts";
 import { tokenDigest } from "../storage/bearer-token.ts";
 import { ENGINE } from "../tests/support/postgres-databases.ts";
-import { type CommandOutcome, type ServerProcess, Workplace } from "../tests/support/server-process.ts";
+import {
+  type CommandOutcome,
+  runCommand,
+  type ServerProcess,
+  Workplace,
+} from "../tests/support/server-process.ts";
 import { readTokenOptions } from "./token-options.ts";
 
 let place: Workplace;
@@ -262,6 +267,62 @@ describe("token rotate", () => {
     const outcome = await place.command(["token", "rotate", ...args]);
     expect(outcome).toMatchObject({ code: 1, stdout: "", stderr: expect.stringContaining(says) });
   });
+});
+
+describe("a token that could not be shown", () => {
+  const LOST: [string, string][] = [
+    ["a full disk", 'exec "$@" >/dev/full'],
+    ["a pipe without a reader", 'mkfifo pipe && exec 3<>pipe 4>pipe 3<&- && exec "$@" >&4'],
+  ];
+  const lose = (script: string, args: readonly string[]): Promise<CommandOutcome> =>
+    runCommand(args, {
+      cwd: place.path,
+      env: { DATABASE_URL: place.databaseUrl },
+      under: ["sh", "-c", script, "sh"],
+    });
+  const valid = async (): Promise<string[]> => {
+    const { stdout } = await place.command(["token", "list", "--json"]);
+    const records = stdout
+      .trimEnd()
+      .split("\n")
+      .map((line) => JSON.parse(line));
+    return records.filter(({ revokedAt }) => revokedAt === null).map(({ prefix }) => prefix);
+  };
+
+  test.each(LOST)("is revoked where it was created, and named: %s", async (_, script) => {
+    const kept = await created("--role", "viewer", "--tenant", "acme");
+    const args = ["token", "create", "--client", "ci", "--role", "admin", "--tenant", "acme"];
+    const { code, stdout, stderr } = await lose(script, args);
+    expect([code, stdout]).toEqual([1, ""]);
+    expect(stderr).toMatch(
+      /^Standard output can't be written: E\w+[^\n]*\. The new token cst_\w{8} could not be shown, so it was revoked\. Create another one where it can be written\.\n$/,
+    );
+    expect(await valid()).toEqual([kept.slice(0, 12)]);
+  });
+
+  test.each(LOST)(
+    "stays valid where it replaces another, and is named with what to do: %s",
+    async (_, script) => {
+      const old = await created("--role", "viewer", "--tenant", "acme");
+      const { code, stdout, stderr } = await lose(script, [
+        "token",
+        "rotate",
+        old.slice(0, 12),
+        "--overlap",
+        "0h",
+      ]);
+      expect([code, stdout]).toEqual([1, ""]);
+      const [, lost = "", remedy = ""] =
+        /The new token (cst_\w{8}) could not be shown, and is valid\. .*: `customers-server (.*)`\.\n$/.exec(
+          stderr,
+        ) ?? [];
+      const again = await place.command(remedy.split(" "));
+      expect([again.code, again.stdout]).toEqual([0, expect.stringMatching(/^cst_[A-Za-z0-9]{40}\n$/)]);
+      expect(again.stderr).toContain(`${lost}: valid until `);
+      const service = await place.start();
+      expect(await statusOf(service, again.stdout.trim())).toBe(200);
+    },
+  );
 });
 
 describe("token list --break-glass", () => {

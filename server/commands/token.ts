@@ -1,6 +1,7 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { maskPassword } from "../domain/mask-password.ts";
+import { tokenPrefix } from "../storage/bearer-token.ts";
 import { databaseExists } from "../storage/database-url/open-storage.ts";
 import type { NotOneToken, RotationTerms, TokenHolder } from "../storage/token-store.ts";
 import {
@@ -10,7 +11,7 @@ import {
   type NamedDatabase,
   withStorage,
 } from "./database.ts";
-import { print } from "./print.ts";
+import { OutputLost, print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 import { shownTime } from "./table.ts";
 import { breakGlass, findingTable, tokenLines, tokenTable } from "./token-list.ts";
@@ -83,16 +84,31 @@ async function createToken(
   expiresAtMs: number | null,
 ): Promise<void> {
   const isNew = !(await databaseExists(database.databaseUrl, database.storage));
-  const { token, isTenantNew } = await withStorage(database, ({ tokens }) =>
-    tokens.create(holder, Date.now(), expiresAtMs),
-  );
-  if (isNew) console.error(`Created the database ${maskPassword(database.databaseUrl)}.`);
-  if (isTenantNew) {
-    console.error(
-      `Tenant "${holder.tenant}" is new: it had no token and no customer. If that is a typing error, revoke the token.`,
-    );
+  await withStorage(database, async ({ tokens }) => {
+    const { token, isTenantNew } = await tokens.create(holder, Date.now(), expiresAtMs);
+    if (isNew) console.error(`Created the database ${maskPassword(database.databaseUrl)}.`);
+    const lost = printToken(token);
+    if (lost !== null) {
+      await tokens.revoke(token, Date.now());
+      throw new CommandRefused(`${lost}, so it was revoked. Create another one where it can be written.`);
+    }
+    if (isTenantNew) {
+      console.error(
+        `Tenant "${holder.tenant}" is new: it had no token and no customer. If that is a typing error, revoke the token.`,
+      );
+    }
+  });
+}
+
+/** @returns null; or where it can't be written, the beginning of a sentence that names the token and has yet to say what becomes of it */
+function printToken(token: string): string | null {
+  try {
+    print(token);
+    return null;
+  } catch (error) {
+    if (!(error instanceof OutputLost)) throw error;
+    return `${error.reason} The new token ${tokenPrefix(token)} could not be shown`;
   }
-  print(token);
 }
 
 async function revokeToken(database: NamedDatabase, prefix: string): Promise<void> {
@@ -111,7 +127,12 @@ async function rotateToken(database: NamedDatabase, prefix: string, terms: Rotat
   console.error(
     `${made.prefix}: made for client ${made.client}, role ${made.role}, valid ${end}\n${replaced.prefix}: valid until ${shownTime(replaced.expiresAtMs)} UTC`,
   );
-  print(token);
+  const lost = printToken(token);
+  if (lost === null) return;
+  // Not revoked: after an overlap of none its holder would have no token, and no way to another one.
+  throw new CommandRefused(
+    `${lost}, and is valid. Replace it where the output can be written: \`customers-server token rotate ${made.prefix} --overlap 0h\`.`,
+  );
 }
 
 function notOneToken(outcome: NotOneToken): CommandRefused {
