@@ -56,7 +56,7 @@ test("prints each accepted write as a line of JSON, by tenant, customer, client 
   const id = await fill();
   const audit = async (...options: string[]) => {
     const { code, stdout, stderr } = await place.command(["audit", ...options]);
-    expect([code, stderr]).toEqual([0, ""]);
+    expect([code, stderr]).toEqual([0, stdout === "" ? "No row of the audit trail matches.\n" : ""]);
     return lines(stdout);
   };
   const all = await audit();
@@ -74,6 +74,7 @@ test("prints each accepted write as a line of JSON, by tenant, customer, client 
   });
   expect(await audit("list", "--tenant", "beta")).toEqual(all.slice(2));
   expect(await audit("--client", "shop")).toEqual([all[0], all[2]]);
+  expect(await audit("--client", "shpo")).toEqual([]);
   expect(await audit("--customer", id.toUpperCase())).toEqual(all.slice(0, 2));
   expect(await audit("--since", "1h")).toEqual(all);
   expect(await audit("--until", "2020-01-01")).toEqual([]);
@@ -127,6 +128,11 @@ test.each([
   [["--customer", "x"], '--customer "x" must be the id of a customer, a UUID.'],
   [["--since", "2027-02-30"], '--since "2027-02-30" must be a time in UTC'],
   [["--until", "soon"], '--until "soon" must be a time in UTC'],
+  [["--client", ""], '--client "" must be the name of a client'],
+  [["--tenant", "acem"], "No tenant acem ever had a customer."],
+  [["--tenant", ""], 'No tenant "" ever had a customer.'],
+  [["verify", "--tenant", "acem"], "No tenant acem ever had a customer."],
+  [["verify", "--tenant", ""], 'No tenant "" ever had a customer.'],
   [["verify", "--known", "/nowhere"], "--known /nowhere can't be read"],
   [["verify", "--known", "/dev/null"], "--known /dev/null is empty"],
 ])("audit %j is refused", async (options, message) => {
@@ -148,11 +154,16 @@ test("verify finds a whole trail in order, and by the heads of an earlier look o
   writeFileSync(known, stdout);
   await fill();
   expect((await place.command(["audit", "verify", "--known", known])).code).toBe(0);
+  const mistyped = await place.command(["audit", "verify", "--known", known, "--tenant", "acem"]);
+  expect(mistyped).toEqual({ code: 1, stdout: "", stderr: "No tenant acem ever had a customer.\n" });
   writeFileSync(known, stdout.replace('"number":2', '"number":9'));
   const cut = await place.command(["audit", "verify", "--known", known]);
   expect(cut.code).toBe(1);
   expect(cut.stdout).toContain("acme: rows 5 to 9 were there at the earlier look, and are missing");
   expect(cut.stderr).toStartWith("The audit trail is not whole, of: acme.");
+  writeFileSync(known, stdout.replaceAll('"acme"', '"gone"'));
+  const gone = await place.command(["audit", "verify", "--known", known, "--tenant", "gone"]);
+  expect(gone).toMatchObject({ code: 1, stderr: expect.stringContaining("not whole, of: gone.") });
 });
 
 test("verify holds over rows that retention removed, and says which, and that an older head can't be compared", async () => {

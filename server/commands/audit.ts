@@ -6,10 +6,12 @@ import { changedValues } from "../domain/audit/kept-values.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { parseCustomerId } from "../domain/customer-id.ts";
 import { isoTime } from "../domain/iso-time.ts";
+import { NAME_PATTERN } from "../domain/issuer.ts";
 import type { AuditSearch, AuditStore } from "../storage/audit-store.ts";
 import { type ChainReport, reportOnChain } from "../storage/chain-report.ts";
 import { sealBacklog } from "../storage/sealing-timer.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./database.ts";
+import { noTenant } from "./no-tenant.ts";
 import { print } from "./print.ts";
 import { withSettings } from "./setting-options.ts";
 import { shownTime, table } from "./table.ts";
@@ -41,13 +43,16 @@ export function addAuditCommands(program: Command): void {
     .action(async (options: Options) => {
       const filter = filterOf(options, Date.now());
       const isTable = options.json !== true && isatty(1);
-      await withTrail(options, async (trail, tenants) => {
+      await withTrail(options, new Map(), async (trail, tenants) => {
+        let isEmpty = true;
         for (const tenant of tenants) {
           for await (const rows of findingsOf(trail, { ...filter, tenant })) {
             if (rows.length === 0) continue;
+            isEmpty = false;
             print(isTable ? tableOf(rows) : rows.map((row) => JSON.stringify(jsonOf(row))).join("\n"));
           }
         }
+        if (isEmpty) console.error("No row of the audit trail matches.");
       });
     });
   withSettings(audit.command("verify"), DATABASE_SETTINGS)
@@ -57,7 +62,7 @@ export function addAuditCommands(program: Command): void {
     .option("--json", "one JSON object a line, for each tenant; keep it on another machine for --known")
     .action(async (options: Options) => {
       const known = options.known === undefined ? new Map<string, ChainLink>() : readKnown(options.known);
-      await withTrail(options, async (trail, tenants) => {
+      await withTrail(options, known, async (trail, tenants) => {
         const asked = options.tenant === undefined ? [...new Set([...tenants, ...known.keys()])] : tenants;
         const reports: ChainReport[] = [];
         for (const tenant of asked)
@@ -78,15 +83,26 @@ export function addAuditCommands(program: Command): void {
     });
 }
 
-/** Every row that was written before the command began has its place then. */
+/**
+ * Every row that was written before the command began has its place then.
+ *
+ * @param known the heads of an earlier look, by tenant
+ * @throws CommandRefused for a tenant that never was
+ */
 async function withTrail(
   options: Options,
+  known: ReadonlyMap<string, ChainLink>,
   work: (trail: AuditStore, tenants: readonly string[]) => Promise<void>,
 ): Promise<void> {
   const { tenant } = options;
   await withStorage(await existingDatabaseOf(options), async ({ audit }) => {
     await sealBacklog(audit, true);
-    await work(audit, tenant === undefined ? await audit.tenants() : [tenant]);
+    const tenants = await audit.tenants();
+    if (tenant === undefined) return work(audit, tenants);
+    // A typing error must not pass for a trail that is whole. Of an earlier look a tenant may be left alone.
+    if (!tenants.includes(tenant) && !known.has(tenant) && !(await audit.hadCustomers(tenant)))
+      throw new CommandRefused(noTenant([tenant]));
+    return work(audit, [tenant]);
   });
 }
 
@@ -108,6 +124,11 @@ function filterOf(options: Options, nowMs: number): Filter {
   const customerId = customer === undefined ? null : parseCustomerId(customer);
   if (customer !== undefined && customerId === null) {
     throw new CommandRefused(`--customer "${customer}" must be the id of a customer, a UUID.`);
+  }
+  if (client !== null && !new RegExp(NAME_PATTERN).test(client)) {
+    throw new CommandRefused(
+      `--client "${client}" must be the name of a client, as rows of the trail show it.`,
+    );
   }
   const fromMs = timeOption("--since", options.since, nowMs) ?? Number.MIN_SAFE_INTEGER;
   const untilMs = timeOption("--until", options.until, nowMs) ?? Number.MAX_SAFE_INTEGER;

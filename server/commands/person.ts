@@ -5,6 +5,7 @@ import { exportPerson } from "../storage/person-export.ts";
 import { type FoundCustomer, findPerson, isSelected } from "../storage/person-search.ts";
 import type { Storage } from "../storage/storage.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./database.ts";
+import { noTenant } from "./no-tenant.ts";
 import { print } from "./print.ts";
 import { withSettings } from "./setting-options.ts";
 import { table } from "./table.ts";
@@ -74,10 +75,7 @@ async function withFound(
   await withStorage(await existingDatabaseOf(options), async (storage) => {
     const known = await storage.persons.tenants();
     const unknown = (options.tenant ?? []).filter((tenant) => !known.includes(tenant));
-    if (unknown.length > 0)
-      throw new CommandRefused(
-        `No tenant ${unknown.map((tenant) => tenant || '""').join(", ")} ever had a customer.`,
-      );
+    if (unknown.length > 0) throw new CommandRefused(noTenant(unknown));
     const found = new Map<string, FoundCustomer>();
     const missing: string[] = [];
     for (const one of who) {

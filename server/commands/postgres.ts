@@ -30,10 +30,19 @@ export function addPostgresCommands(program: Command): void {
       "with the right to delete old rows of the audit trail, for AUDIT_RETENTION_DAYS",
     )
     .option("--erasure", "with the right to delete values that the audit trail keeps, for `person erase`")
-    .action(({ role, auditRetention = false, erasure = false }: GrantOptions) =>
-      print(grantsFor(role, { hasAuditRetention: auditRetention, mayErase: erasure })),
-    );
+    .action(({ role, auditRetention = false, erasure = false }: GrantOptions) => {
+      const bytes = Buffer.byteLength(role);
+      if (bytes === 0 || bytes > ROLE_BYTES_MAX) {
+        throw new CommandRefused(
+          `--role "${role}" must be the name of a PostgreSQL role: 1 to ${ROLE_BYTES_MAX} bytes.`,
+        );
+      }
+      print(grantsFor(role, { hasAuditRetention: auditRetention, mayErase: erasure }));
+    });
 }
+
+/** PostgreSQL cuts longer names off, and the rights would go to another role. */
+const ROLE_BYTES_MAX = 63;
 
 type GrantOptions = { readonly role: string; readonly auditRetention?: boolean; readonly erasure?: boolean };
 

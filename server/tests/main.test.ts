@@ -57,6 +57,15 @@ test
   },
 );
 
+test.each([
+  { args: ["grants", "--role", ""], says: '--role "" must be the name of a PostgreSQL role' },
+  { args: ["grants", "--role", "r".repeat(64)], says: "1 to 63 bytes" },
+])("$args is refused", async ({ args, says }) => {
+  const { code, stdout, stderr } = await place.command(args);
+  expect([code, stdout]).toEqual([1, ""]);
+  expect(stderr).toContain(says);
+});
+
 describe("output that can't be written", () => {
   const onFullDisk = ["sh", "-c", 'exec "$@" >/dev/full', "sh"];
 
