@@ -115,15 +115,15 @@ export class Listener {
 }
 
 /**
- * Refuses a start on a taken port before the database is opened, so that it leaves nothing behind. A
- * shared port is not probed: the probe would take connections from the services that listen there.
+ * Refuses a start on a taken port. The probe listens for a moment, and on a shared port takes
+ * connections from the services that listen there.
  *
  * @throws CommandRefused
  */
 export function refuseTakenPort(address: Address): void {
-  if (address.isShared) return;
+  const { host: hostname, port, isShared: reusePort } = address;
   try {
-    Bun.listen({ hostname: address.host, port: address.port, socket: { data: () => {} } }).stop(true);
+    Bun.serve({ hostname, port, reusePort, fetch: () => new Response() }).stop(true);
   } catch (error) {
     throw listenRefused(address, error);
   }

@@ -13,7 +13,7 @@ import type { KeyFetch } from "./issuers/issuer-keys.ts";
 import { SignIn } from "./issuers/sign-in.ts";
 import { type Address, Listener, refuseTakenPort } from "./listener.ts";
 import { AuditRetention } from "./storage/audit-retention.ts";
-import { openStorage } from "./storage/database-url/open-storage.ts";
+import { databaseExists, openStorage } from "./storage/database-url/open-storage.ts";
 import { KeyPurge } from "./storage/key-purge.ts";
 import { SealingTimer } from "./storage/sealing-timer.ts";
 import type { FirstStart, Storage } from "./storage/storage.ts";
@@ -55,7 +55,12 @@ export async function startService(config: Config): Promise<RunningService> {
           [main, "customers"],
           [{ ...admin, port: adminPort }, "admin"],
         ];
-  for (const [address] of addresses) refuseTakenPort(address);
+  const reach = { caFile: config.databaseCa, lockWaitMs: config.lockWait * 1000 };
+  for (const [address] of addresses) {
+    // Before the database is opened, so that a start that is refused leaves nothing behind. Where it exists, services
+    // may answer on a shared port, and the probe would take their connections; a new database has none.
+    if (!address.isShared || !(await databaseExists(config.databaseUrl, reach))) refuseTakenPort(address);
+  }
 
   let { policy } = config.policyFile;
   let tlsInForce = config.tls;
@@ -82,12 +87,11 @@ export async function startService(config: Config): Promise<RunningService> {
     onWrite: (write, kind) => writeCounter.record(write, kind),
   });
   const storage = await openStorage(config.databaseUrl, {
+    ...reach,
     hasWriterThread: true,
     memoryMib: config.databaseMemoryMib,
-    caFile: config.databaseCa,
     deletesAuditRows: config.auditRetentionDays !== null,
     requiresSynchronousStandby: config.databaseStandby === "synchronous",
-    lockWaitMs: config.lockWait * 1000,
     onCommit: (commit) => metrics.storage.onCommit(commit),
     onServerEvent: (event) => {
       metrics.storage.onServerEvent(event);

@@ -141,6 +141,20 @@ describe("a setting", () => {
     }
   });
 
+  test.each<[string, SettingTexts, readonly string[]]>([
+    ["two ports", { port: "8080", adminPort: "8081" }, []],
+    ["two free ports", { port: "0", adminPort: "0" }, []],
+    [
+      "one port",
+      { port: "8081", adminPort: "8081" },
+      ['ADMIN_PORT is "8081": it must be another port than PORT.'],
+    ],
+    ["the default port", { adminPort: "8080" }, ['ADMIN_PORT is "8080": it must be another port than PORT.']],
+  ])("for the second listener is refused where it is that of the first: %s", (_, texts, faults) => {
+    const result = readConfig(texts);
+    expect(result.ok ? [] : result.faults).toEqual(faults);
+  });
+
   test("for sample customers is on by itself only where nobody named a database, and in memory", () => {
     const on = (texts: SettingTexts) => hasSamples(configOf(texts));
     const own = "sqlite:/var/lib/customers/customers.db";

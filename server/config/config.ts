@@ -36,18 +36,28 @@ export function readSettings<Name extends SettingName>(
   return { ok: true, value: Object.fromEntries(values) as Pick<Settings, Name> };
 }
 
-/** Reads every setting, and the TLS files, which must fit each other. @returns all faults at once */
+/** Reads every setting, and what must fit each other: the two ports, and the TLS files. @returns all faults at once */
 export function readConfig(texts: SettingTexts): Reading<Config> {
   const settings = readSettings(texts, SETTING_NAMES);
   const { tlsCertFile = "", tlsKeyFile = "" } = texts;
   const tls = readTlsFiles(tlsCertFile, tlsKeyFile);
-  if (settings.ok && tls.ok) return { ok: true, value: { ...settings.value, tls: tls.files } };
+  const portFault = samePortFault(texts);
+  if (settings.ok && portFault === null && tls.ok)
+    return { ok: true, value: { ...settings.value, tls: tls.files } };
   const tlsFaults = tls.ok ? [] : tls.faults;
   return {
     ok: false,
     faults: [
       ...(settings.ok ? [] : settings.faults),
+      ...(portFault === null ? [] : [portFault]),
       ...tlsFaults.map(({ name, what }) => settingFault(name, texts[name] ?? "", what)),
     ],
   };
+}
+
+/** Both listeners are on one HOST. Each may pick a free port. */
+function samePortFault(texts: SettingTexts): string | null {
+  const ports = readSettings(texts, ["port", "adminPort"]);
+  if (!ports.ok || ports.value.port === 0 || ports.value.port !== ports.value.adminPort) return null;
+  return settingFault("adminPort", texts.adminPort ?? "", "it must be another port than PORT");
 }

@@ -199,6 +199,23 @@ describe("the address", () => {
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
   });
 
+  test.each([{ REUSE_PORT: "0" }, { REUSE_PORT: "1" }])(
+    "that another program has refuses a first start, and nothing is made: %p",
+    async (env) => {
+      using other = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
+      const outcome = await runCommand([], {
+        cwd: place.path,
+        env: { ...env, PORT: String(other.port), DATABASE_URL: "sqlite:second/customers.db" },
+      });
+      expect(outcome).toEqual({
+        code: 1,
+        stdout: "",
+        stderr: `Port ${other.port} on 127.0.0.1 is already in use. Choose another with PORT=… (0 picks a free one).\n`,
+      });
+      expect(readdirSync(place.path)).toEqual([]);
+    },
+  );
+
   test("of a host that is not this machine's refuses the start likewise", async () => {
     const outcome = await runCommand([], {
       cwd: place.path,
