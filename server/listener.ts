@@ -136,5 +136,8 @@ function listenRefused({ host, port, portVariable }: Address, error: unknown): C
     EADDRNOTAVAIL: `${host} is not an address of this machine. Set HOST to one that is, such as 127.0.0.1 or 0.0.0.0.`,
     EACCES: `This user may not listen on port ${port}. Choose one from 1024 on with ${portVariable}=….`,
   };
-  return new CommandRefused(reasons[code ?? ""] ?? `${host}:${port} cannot be listened on: ${message}.`);
+  return new CommandRefused(
+    reasons[code ?? ""] ??
+      `${host}:${port} cannot be listened on: ${message}. Set HOST to an address of this machine, such as 127.0.0.1 or 0.0.0.0.`,
+  );
 }

@@ -89,6 +89,10 @@ describe("a setting", () => {
     ["idleTimeout", "255", 255],
     ["stopGrace", "0", 0],
     ["stopDrain", "0.5", 0.5],
+    ["host", "::1", "::1"],
+    ["host", "0.0.0.0", "0.0.0.0"],
+    ["host", "localhost", "localhost"],
+    ["host", "customers_1.internal", "customers_1.internal"],
     ["corsOrigins", "*", ["*"]],
     [
       "corsOrigins",
@@ -104,7 +108,13 @@ describe("a setting", () => {
   });
 
   test.each<[SettingName, readonly string[]]>([
-    ["host", [""]],
+    [
+      "host",
+      [
+        ...["", " ", "*", "-1", "0", "127.1", "127.0.0.256", "127.0.0.1 ", "ü", "[::1]", "localhost:80"],
+        ...["http://localhost", "a..b", "a/b"],
+      ],
+    ],
     ["port", ["", "-1", "65536", "http", "8080.5", "0x50", " 80", "1e3"]],
     ["adminPort", ["-1", "65536", "http"]],
     [

@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { maskPassword } from "../domain/mask-password.ts";
 import type { Policy } from "../domain/policy.ts";
 import { networkFault, TrustedProxies } from "../domain/trusted-proxies.ts";
@@ -34,7 +35,11 @@ const AUDIT_RETENTION_DAYS_MAX = 36_500;
  */
 export const SETTINGS = {
   host: setting("127.0.0.1", "Address to listen on.", (text) =>
-    text === "" ? must("be an address, such as 127.0.0.1 or 0.0.0.0") : is(text),
+    isHost(text)
+      ? is(text)
+      : must(
+          "be one address or name of this machine, such as 127.0.0.1, ::1, localhost, or 0.0.0.0 for all, without brackets, blanks and a port",
+        ),
   ),
   port: setting("8080", "Port to listen on; 0 picks a free one.", readPort),
   reusePort: toggle(
@@ -259,6 +264,14 @@ function listed(text: string): readonly string[] {
     .split(",")
     .map((element) => element.trim())
     .filter((element) => element !== "");
+}
+
+const HOST_LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?";
+/** The last label of a name has a letter: what ends in a number is read as an address of IPv4. */
+const HOST_NAME = new RegExp(`^(?:${HOST_LABEL}\\.)*(?!\\d+$)${HOST_LABEL}$`);
+
+function isHost(text: string): boolean {
+  return isIP(text) !== 0 || HOST_NAME.test(text);
 }
 
 function isOrigin(text: string): boolean {

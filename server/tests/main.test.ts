@@ -120,6 +120,7 @@ describe("settings", () => {
     const outcome = await runCommand([], {
       cwd: place.path,
       env: {
+        HOST: "*",
         PORT: "80800",
         DATABASE_URL: "postgres://u:s3cret@db.example/x?sslmode=require",
         POLICY_FILE: "no-such-policy.toml",
@@ -134,6 +135,7 @@ describe("settings", () => {
     expect(outcome.code).toBe(1);
     expect(outcome.stdout).toBe("");
     const faulty = [
+      ["HOST", "*", "0.0.0.0 for all"],
       ["PORT", "80800", "0 to 65535"],
       ["DATABASE_URL", "postgres://u:***@db.example/x", "it has sslmode=require", "use verify-full"],
       ["POLICY_FILE", "no-such-policy.toml", "cannot be read"],
@@ -215,6 +217,15 @@ describe("the address", () => {
       expect(readdirSync(place.path)).toEqual([]);
     },
   );
+
+  test("of a name that is none refuses the start with the setting to change", async () => {
+    const outcome = await runCommand([], { cwd: place.path, env: { HOST: "a.invalid", PORT: "0" } });
+    expect(outcome.code).toBe(1);
+    expect(outcome.stderr).toMatch(
+      /^a\.invalid:0 cannot be listened on: .* Set HOST to an address of this machine/,
+    );
+    expect(readdirSync(place.path)).toEqual([]);
+  });
 
   test("of a host that is not this machine's refuses the start likewise", async () => {
     const outcome = await runCommand([], {
