@@ -96,10 +96,10 @@ describe("a setting", () => {
     ["corsOrigins", "*", ["*"]],
     [
       "corsOrigins",
-      " https://a.example , http://localhost:3000,",
+      " https://a.example , http://localhost:3000",
       ["https://a.example", "http://localhost:3000"],
     ],
-    ["corsHeaders", " traceparent , tracestate,", ["traceparent", "tracestate"]],
+    ["corsHeaders", " traceparent , tracestate", ["traceparent", "tracestate"]],
     ["publicUrl", "https://a.example/crm//", "https://a.example/crm"],
     // In a header it must be ASCII: a create was applied, and then failed at its Location.
     ["publicUrl", "https://例え.example/kundenü>", "https://xn--r8jz45g.example/kunden%C3%BC%3E"],
@@ -130,17 +130,36 @@ describe("a setting", () => {
     ["logFormat", ["pretty"]],
     ["idleTimeout", ["0", "256", "75s", "-1", "1e2", "75.5"]],
     ["stopGrace", ["-1", "3601", "5s"]],
+    ["lockWait", ["0.0001", "61", ".5", "1e1"]],
     ["stopDrain", ["-1", "3601", ""]],
     [
       "corsOrigins",
-      ["example.com", "https://a.example/", "https://a.example/app", "ftp://a.example", "null"],
+      [
+        ...["example.com", "https://a.example/", "https://a.example/app", "ftp://a.example", "null"],
+        ...["http://*.x", ",", " ", "*,http://a", "http://a,", "http://a,,http://b"],
+      ],
     ],
-    ["corsHeaders", ["trace parent", "a:b", "*, ä"]],
+    ["corsHeaders", ["trace parent", "a:b", "*, ä", "*", ",", " ", "traceparent,"]],
     [
       "publicUrl",
-      ["a.example", "ftp://a.example", "https://a.example?", "https://a.example/?x=1", "https://a.example#"],
+      [
+        ...[
+          "a.example",
+          "ftp://a.example",
+          "https://a.example?",
+          "https://a.example/?x=1",
+          "https://a.example#",
+        ],
+        "http://a/%zz",
+      ],
     ],
-    ["trustedProxies", ["proxy.example", "10.0.0.0/33", "0.0.0.0/0", "10.0.0.0/8 ::1", "10.0.0.0/8,::1/0"]],
+    [
+      "trustedProxies",
+      [
+        ...["proxy.example", "10.0.0.0/33", "0.0.0.0/0", "10.0.0.0/8 ::1", "10.0.0.0/8,::1/0"],
+        ...["10.0.0.1/8", "10.0.0.0/08", "1.2.3.4,", ",", " "],
+      ],
+    ],
     ["policyFile", ["/nowhere/policy.toml", "/"]],
   ])("%s is refused by name where its text cannot be used", (name, texts) => {
     for (const text of texts) {
@@ -149,6 +168,24 @@ describe("a setting", () => {
         expect.stringContaining(`${variableOf(name)} is "${text}": it `),
       ]);
     }
+  });
+
+  test.each<[SettingName, string, string]>([
+    ["corsOrigins", "http://*.x", "list each origin"],
+    ["corsOrigins", "*,http://a", 'or be "*" alone'],
+    ["corsOrigins", ",", "an empty element"],
+    ["corsHeaders", "*", "list each header"],
+    ["trustedProxies", "1.2.3.4,", "an empty element"],
+    [
+      "trustedProxies",
+      "10.0.0.1/8",
+      "has bits behind its first 8; write 10.0.0.1 for this address alone, or 10.0.0.0/8",
+    ],
+    ["publicUrl", "http://a/%zz", "two hexadecimal digits behind each %"],
+    ["lockWait", "0.0001", "at most three digits behind the point"],
+  ])("says what to write instead: %s=%s", (name, text, words) => {
+    const result = readConfig({ [name]: text });
+    expect(result.ok ? "" : result.faults.join()).toContain(words);
   });
 
   test.each<[string, SettingTexts, readonly string[]]>([

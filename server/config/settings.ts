@@ -116,12 +116,7 @@ export const SETTINGS = {
   corsHeaders: setting(
     "",
     "Further request headers that such pages may send, separated by commas, such as `traceparent`.",
-    (text) => {
-      const names = listed(text);
-      return names.every((name) => /^[!#$%&'*+.^_`|~\w-]+$/.test(name))
-        ? is(names)
-        : must("list names of headers, such as traceparent, tracestate");
-    },
+    readHeaderNames,
   ),
   publicUrl: setting(
     "",
@@ -131,6 +126,7 @@ export const SETTINGS = {
       if (!isBaseUrl(text)) {
         return must("be an http or https address without a query, such as https://api.example.com/crm");
       }
+      if (/%(?![\da-f]{2})/i.test(text)) return must("have two hexadecimal digits behind each %");
       // As ASCII, which headers need.
       return is(new URL(text).href.replace(/\/+$/, ""));
     },
@@ -138,17 +134,7 @@ export const SETTINGS = {
   trustedProxies: setting(
     "",
     "Proxies whose `Forwarded` or `X-Forwarded-For` names the client: addresses and networks such as `10.0.0.0/8`, separated by commas. Empty: none.",
-    (text): Reading<TrustedProxies | null> => {
-      const networks = listed(text);
-      const faults = networks.flatMap((network) => {
-        const fault = networkFault(network);
-        return fault === null
-          ? []
-          : [`it lists ${JSON.stringify(network)}, which ${fault}; list networks such as 10.0.0.0/8`];
-      });
-      if (faults.length > 0) return { ok: false, faults };
-      return is(networks.length === 0 ? null : new TrustedProxies(networks));
-    },
+    readProxies,
   ),
   idleTimeout: setting(
     "75",
@@ -248,22 +234,47 @@ function readSeconds(text: string, least: number, most: number): Reading<number>
   const seconds = /^\d{1,6}(?:\.\d{1,3})?$/.test(text) ? Number(text) : Number.NaN;
   return seconds >= least && seconds <= most
     ? is(seconds)
-    : must(`be a number of seconds from ${least} to ${most}`);
+    : must(
+        `be a number of seconds from ${least} to ${most}, such as 2 or 0.25, with at most three digits behind the point`,
+      );
 }
 
 function readOrigins(text: string): Reading<readonly string[]> {
-  const origins = listed(text);
-  return origins.every((origin) => origin === "*" || isOrigin(origin))
-    ? is(origins)
-    : must('list origins such as https://app.example.com (scheme://host[:port]), or be "*"');
+  if (text === "*") return is([text]);
+  const origins = readList(text);
+  if (!origins.ok || origins.value.every(isOrigin)) return origins;
+  return must(
+    'list each origin such as https://app.example.com (scheme://host[:port], without a *), or be "*" alone',
+  );
 }
 
-/** @returns the elements of a list separated by commas; blanks around them and empty ones do not count */
-function listed(text: string): readonly string[] {
-  return text
-    .split(",")
-    .map((element) => element.trim())
-    .filter((element) => element !== "");
+function readHeaderNames(text: string): Reading<readonly string[]> {
+  const names = readList(text);
+  if (!names.ok || names.value.every((name) => name !== "*" && /^[!#$%&'*+.^_`|~\w-]+$/.test(name)))
+    return names;
+  return must("list each header by its name, such as traceparent, tracestate; * is no name");
+}
+
+function readProxies(text: string): Reading<TrustedProxies | null> {
+  const networks = readList(text);
+  if (!networks.ok) return networks;
+  const faults = networks.value.flatMap((network) => {
+    const fault = networkFault(network);
+    return fault === null
+      ? []
+      : [`it lists ${JSON.stringify(network)}, which ${fault}; list networks such as 10.0.0.0/8`];
+  });
+  if (faults.length > 0) return { ok: false, faults };
+  return is(networks.value.length === 0 ? null : new TrustedProxies(networks.value));
+}
+
+/** Reads the elements of a list separated by commas; blanks around them do not count. */
+function readList(text: string): Reading<readonly string[]> {
+  if (text === "") return is([]);
+  const elements = text.split(",").map((element) => element.trim());
+  return elements.includes("")
+    ? { ok: false, faults: ["it has an empty element; separate the elements by one comma each"] }
+    : is(elements);
 }
 
 const HOST_LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?";
@@ -275,7 +286,8 @@ function isHost(text: string): boolean {
 }
 
 function isOrigin(text: string): boolean {
-  return URL.canParse(text) && /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text;
+  if (!URL.canParse(text) || text.includes("*")) return false;
+  return /^https?:$/.test(new URL(text).protocol) && new URL(text).origin === text;
 }
 
 function isBaseUrl(text: string): boolean {

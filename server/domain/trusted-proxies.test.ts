@@ -144,6 +144,23 @@ test.each([
   ["10.0.0.0/-1", "is no network"],
   ["10.0.0.0/255.0.0.0", "is no network"],
   ["10.0.0/8", "is no network"],
+  ["10.0.0.0/08", "is no network"],
+  ["10.0.0.1/32", null],
+  ["10.128.0.0/9", null],
+  ["2001:db8::1/128", null],
+  ["2001:DB8:0::/33", null],
+  [
+    "10.0.0.1/8",
+    "has bits behind its first 8; write 10.0.0.1 for this address alone, or 10.0.0.0/8 for the network",
+  ],
+  [
+    "192.168.7.130/25",
+    "has bits behind its first 25; write 192.168.7.130 for this address alone, or 192.168.7.128/25 for the network",
+  ],
+  [
+    "2001:db8:0:ffff::1/60",
+    "has bits behind its first 60; write 2001:db8:0:ffff::1 for this address alone, or 2001:db8:0:fff0::/60 for the network",
+  ],
   ["proxy.example", "is no network"],
   ["fe80::1%eth0", "is no network"],
   ["[::1]", "is no network"],

@@ -67,10 +67,34 @@ export class TrustedProxies {
 /** @returns what is wrong with a network as RFC 4632 and RFC 4291 write it, or with an address; null for nothing */
 export function networkFault(network: string): string | null {
   const { address, bits } = partsOf(network);
-  if (plainAddress(address) === null || /\/(?!\d{1,3}$)/.test(network)) return "is no network";
+  if (plainAddress(address) === null || /\/(?!(?:0|[1-9]\d{0,2})$)/.test(network)) return "is no network";
   if (isIPv6(address) && isIPv4(plainAddress(address) ?? "")) return "must be written as IPv4";
   if (bits > (isIPv4(address) ? 32 : 128)) return "has too many bits";
-  return bits === 0 ? "would let every client choose its address" : null;
+  if (bits === 0) return "would let every client choose its address";
+  const first = firstAddress(address, bits);
+  if (first === plainAddress(address)) return null;
+  return `has bits behind its first ${bits}; write ${address} for this address alone, or ${first}/${bits} for the network`;
+}
+
+/** @returns the first address of a network, whose bits behind its first ones are 0 */
+function firstAddress(address: string, bits: number): string | null {
+  const isV4 = isIPv4(address);
+  const groupBits = isV4 ? 8 : 16;
+  const groups = isV4 ? address.split(".").map(Number) : groupsOf(address);
+  const kept = groups.map((group, index) => {
+    const hostBits = Math.min(Math.max((index + 1) * groupBits - bits, 0), groupBits);
+    return (group >> hostBits) << hostBits;
+  });
+  return plainAddress(isV4 ? kept.join(".") : kept.map((group) => group.toString(16)).join(":"));
+}
+
+/** @param address of IPv6 @returns its eight groups */
+function groupsOf(address: string): readonly number[] {
+  const [head = [], tail = []] = (plainAddress(address) ?? "")
+    .split("::")
+    .map((part) => part.split(":").filter((group) => group !== ""));
+  const zeros = Array<string>(8 - head.length - tail.length).fill("0");
+  return [...head, ...zeros, ...tail].map((group) => Number.parseInt(group, 16));
 }
 
 function partsOf(network: string): { readonly address: string; readonly bits: number } {
