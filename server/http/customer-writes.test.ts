@@ -26,6 +26,20 @@ describe("Prefer: return=representation", () => {
     ["return=minimal, return=representation", 204],
     ["handling=strict", 204],
     ["xreturn=representation", 204],
+    // RFC 7240, section 2: quoted strings and parameters are no preferences, and the first of a name counts.
+    ['foo="a, return=representation"', 204],
+    ['foo="\\", return=representation', 204],
+    ['foo="a\\", return=representation", bar', 204],
+    ['foo="a, b", return=representation', 200],
+    ['foo="a;b"; c="d,e", return = "repre\\sentation"', 200],
+    ["foo; return=representation", 204],
+    ["foo;return=minimal, return=representation", 200],
+    ["foo;;, ,return=representation;", 200],
+    ["return, return=representation", 204],
+    ["return=, return=representation", 204],
+    ["return=representation, return=minimal", 200],
+    ["return=representation x", 204],
+    ['return="representation', 204],
   ])("%s: %d", async (prefer, status) => {
     const { id, path, etag } = await service.customer();
     const reply = await service.send("PATCH", `${path}?fields=id,status`, {

@@ -258,6 +258,9 @@ test.each([
   ["changes=0", false],
   ['changes="", return=minimal', true],
   ["respond-async; changes", false],
+  ['foo="a, changes"', false],
+  ['foo="a, b", changes', true],
+  ["changes=0, changes", false],
 ])("Prefer: %s: %p", async (prefer, isAsked) => {
   const made = await service.customer();
   await patched(made, { name: "Other" });
