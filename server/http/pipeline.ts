@@ -231,6 +231,7 @@ export class Pipeline {
       caller,
       code: problem,
       isAllowedWithoutIfMatch: reply.allowedWithoutIfMatch === true,
+      isReplayed: reply.isReplayed === true,
     };
     this.#parts.metrics.record(answered, requestHeaders);
     this.#parts.log.access(answered, context.address);

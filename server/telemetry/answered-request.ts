@@ -12,4 +12,6 @@ export type AnsweredRequest = {
   /** The code of a refusal. */
   readonly code: string | undefined;
   readonly isAllowedWithoutIfMatch: boolean;
+  /** A write that was applied before, under the same Idempotency-Key. */
+  readonly isReplayed: boolean;
 };

@@ -29,13 +29,15 @@ function isWriteMethod(method: string): method is WriteMethod {
 
 /**
  * What a write says about its client's readiness; null where it says nothing: one that was
- * refused for another reason is refused whether or not If-Match is enforced.
+ * refused for another reason is refused whether or not If-Match is enforced, and one that is replayed was counted when it
+ * was applied.
  */
 export function writeKindOf(
-  { status, isAllowedWithoutIfMatch }: AnsweredRequest,
+  { status, isAllowedWithoutIfMatch, isReplayed }: AnsweredRequest,
   headers: Headers,
 ): WriteKind | null {
   if (status === 428) return "refused";
+  if (isReplayed) return null;
   if (isAllowedWithoutIfMatch) return "allowed";
   if (status === 412) return readPreconditions(headers).ifMatch === null ? null : "with";
   return status < 300 ? "with" : null;

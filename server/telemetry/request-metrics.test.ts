@@ -13,6 +13,7 @@ const answered = (method: string, status: number, durationMs: number) => ({
   caller: null,
   code: undefined,
   isAllowedWithoutIfMatch: false,
+  isReplayed: false,
 });
 
 test("a scrape shows every request until then, however many there were and however they alternate", async () => {

@@ -49,6 +49,7 @@ const record = (counter: WriteCounter, kind: WriteKind, version = "1.0", client 
         caller: null,
         code: undefined,
         isAllowedWithoutIfMatch: kind === "allowed",
+        isReplayed: false,
       },
       method: "PUT",
       client,

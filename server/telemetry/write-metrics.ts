@@ -62,14 +62,14 @@ export class WriteMetrics {
   }
 
   record({ answered, method, client, tenant, version }: AnsweredWrite): void {
-    const { status, isAllowedWithoutIfMatch } = answered;
+    const { status, isAllowedWithoutIfMatch, isReplayed } = answered;
     const { counts } = this.#hasCallerLabels
       ? this.#seriesOfCaller(method, client, version, tenant)
       : this.#unnamedOf(method, "");
     counts.attempts += 1;
     if (status === 428) counts.required += 1;
     if (status === 412) counts.failed += 1;
-    if (isAllowedWithoutIfMatch) counts.missingAllowed += 1;
+    if (isAllowedWithoutIfMatch && !isReplayed) counts.missingAllowed += 1;
   }
 
   #seriesOfCaller(method: string, client: string, version: string, tenant: string): WriteSeries {

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import { WRITE_METHODS, type WriteMethod } from "../domain/policy.ts";
+import { firstDayKept } from "../domain/rollout/write-count.ts";
+import { allCounts } from "../storage/write-count-store.ts";
 import { movedIn, requestSeries, scrape, writeSeries } from "./support/metric-series.ts";
 import { TestService } from "./support/test-service.ts";
 
@@ -226,6 +228,35 @@ describe("while a rollout lets writes without If-Match pass", () => {
     nowMs = UNTIL_MS;
     expect((await send()).status).toBe(428);
   });
+
+  test.each([
+    { ifMatch: "none", isWithout: true },
+    { ifMatch: "the current one", isWithout: false },
+  ])(
+    "a write is counted once, however often it is repeated under its key: If-Match $ifMatch",
+    async ({ isWithout }) => {
+      nowMs = UNTIL_MS - DAY_MS;
+      const client = isWithout ? "repeats-without" : "repeats-with";
+      const { path, etag } = await service.customer();
+      const headers = {
+        ...{ "idempotency-key": "counted-once", "user-agent": client },
+        ...(isWithout ? {} : { "if-match": etag }),
+      };
+      const send = () => service.send("PUT", path, { caller: { client }, headers, body: BODIES.PUT });
+      expect((await send()).status).toBe(204);
+      const { reply, moved } = await movedIn(service, send);
+      expect([reply.status, reply.headers.get("idempotency-replayed")]).toEqual([204, "true"]);
+      expect(moved).toEqual({
+        [writeSeries("http_write_attempts_total", "PUT", { client })]: 1,
+        [requestSeries("PUT", 204)]: 1,
+      });
+      await service.writeCounter.flush();
+      const counts = await allCounts(service.storage.writeCounts, firstDayKept(nowMs));
+      expect(counts.filter((count) => count.client === client)).toMatchObject([
+        { allowed: isWithout ? 1 : 0, withIfMatch: isWithout ? 0 : 1, refused: 0 },
+      ]);
+    },
+  );
 
   test("the answer with a body carries the announcement too, and a read carries none", async () => {
     nowMs = UNTIL_MS - DAY_MS;

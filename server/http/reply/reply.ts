@@ -12,6 +12,8 @@ export type Reply = {
   readonly problem?: ProblemCode;
   /** A write without If-Match that a rollout let pass. */
   readonly allowedWithoutIfMatch?: boolean;
+  /** The outcome of an earlier request under the same Idempotency-Key: nothing was applied. */
+  readonly isReplayed?: boolean;
 };
 
 const NOSNIFF = { "x-content-type-options": "nosniff" };

@@ -77,6 +77,7 @@ export function writtenReply(outcome: Written, publicUrl: string): Reply {
     ...(rowVersion === null ? {} : { etag: formatEntityTag(rowVersion) }),
     body: fields === null ? null : JSON.stringify(fields),
     allowedWithoutIfMatch: allowedUntilMs !== null,
+    isReplayed,
   };
 }
 

@@ -16,6 +16,7 @@ for (let n = 0; n < Number(process.argv[2]); n += 1) {
     caller: { client: "flood", tenant: "default" },
     code: undefined,
     isAllowedWithoutIfMatch: false,
+    isReplayed: false,
   };
   log.access(answered, "127.0.0.1");
 }
