@@ -25,7 +25,7 @@ import { RefusedTokenLog } from "./telemetry/refused-token-log.ts";
 import { WriteCounter } from "./telemetry/write-counter.ts";
 import { VERSION } from "./version.ts";
 
-type RunningService = {
+export type RunningService = {
   readonly url: string;
   /** Of the second listener, for metrics and health; null without ADMIN_PORT. */
   readonly adminUrl: string | null;
@@ -33,6 +33,8 @@ type RunningService = {
   readonly first: FirstStart | null;
   /** Reads policy and TLS files again. A bad file is logged, and what was read before stays in force. */
   readonly reload: () => void;
+  /** Logs a sentence as an error. */
+  readonly logFault: (sentence: string) => void;
   /** Accepts no more requests, finishes those in flight, commits and closes. */
   readonly stop: () => Promise<void>;
   /** Ends STOP_GRACE of a stop now. */
@@ -181,6 +183,7 @@ export async function startService(config: Config): Promise<RunningService> {
     url,
     adminUrl,
     first,
+    logFault: onFault,
     endGrace: () => grace.resolve(),
     reload: () => {
       policy = reloadPolicy(config, log) ?? policy;

@@ -21,6 +21,9 @@ export function addDatabaseCommands(program: Command): void {
     .description("Write a consistent copy of the database, also while the service runs.")
     .argument("<file>", "a file that does not exist yet")
     .action(async (file: string, options: Options) => {
+      // As an unset variable of a shell gives it.
+      if (file === "")
+        throw new CommandRefused("The name of the backup is empty. Name a file that does not exist yet.");
       const { databaseUrl, storage } = databaseOf(options);
       refusePostgres(databaseUrl, "pg_dump");
       await backupDatabase(sqlitePath(databaseUrl), file, storage.lockWaitMs);

@@ -1,10 +1,10 @@
 import type { Command } from "commander";
 import { readPolicyFile } from "../config/policy-file.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { dayOf } from "../domain/iso-time.ts";
+import { DAY_MS, dayOf } from "../domain/iso-time.ts";
 import type { Issuer } from "../domain/issuer.ts";
 import type { Quotas } from "../domain/limits.ts";
-import type { Policy } from "../domain/policy.ts";
+import type { Enforcement, Policy } from "../domain/policy.ts";
 import type { Quota } from "../domain/token-bucket.ts";
 import type { KeyFetch } from "../issuers/issuer-keys.ts";
 import { print } from "./print.ts";
@@ -30,9 +30,19 @@ export function addPolicyCommands(program: Command): void {
       print(
         `${file}: valid (roles ${[...roles.keys()].join(", ")}; enforcement ${enforcement.mode}${until}${signers}${kept})`,
       );
+      const warning = farEndWarning(enforcement, Date.now());
+      if (warning !== null) console.error(warning);
       for (const line of limitLines(result.policy)) print(`  ${line}`);
       if (isFetching) await fetchKeys(file, issuers);
     });
+}
+
+const YEAR_MS = 366 * DAY_MS;
+
+/** An allowance is for a time only: strict mode is the rule (specification, section 7, rule 2). */
+function farEndWarning(enforcement: Enforcement, nowMs: number): string | null {
+  if (enforcement.mode === "strict" || enforcement.untilMs - nowMs <= YEAR_MS) return null;
+  return `enforcement.until, ${dayOf(enforcement.untilMs)}, is more than a year away, and until then writes without If-Match are accepted. Choose an earlier day.`;
 }
 
 /** The limits that apply, a line for each holder. */

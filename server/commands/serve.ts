@@ -3,6 +3,8 @@ import { readConfig } from "../config/config.ts";
 import { SETTING_NAMES } from "../config/settings.ts";
 import { nearest } from "../domain/nearest.ts";
 import { curlLines } from "../first-start.ts";
+import type { RunningService } from "../service.ts";
+import { OutputLost, print } from "./print.ts";
 import { settingsRefused, settingTexts, withSettings } from "./setting-options.ts";
 import { onReload, onStop } from "./signals.ts";
 
@@ -33,16 +35,27 @@ async function serve(options: Readonly<Record<string, unknown>>): Promise<void> 
     void service.stop().then(() => process.exit(0));
   };
   onReload(service.reload);
-  const { url, adminUrl, first } = service;
-  if (options["printUrl"] === true) {
-    console.log(JSON.stringify({ url, ...(adminUrl === null ? {} : { adminUrl }) }));
-    return;
+  try {
+    print(announcement(service, options["printUrl"] === true, config.value.tls !== null));
+  } catch (error) {
+    if (!(error instanceof OutputLost)) throw error;
+    service.logFault(`${error.reason} The service runs on; the log has its address.`);
   }
-  console.log(`Listening on ${url}`);
-  if (adminUrl !== null) console.log(`Metrics and health on ${adminUrl}`);
-  if (first === null) return;
-  console.log(`\nThe first start created an admin token in ${first.tokenFile}. Try:\n`);
-  for (const line of curlLines(first, url, config.value.tls !== null)) console.log(`${line}\n`);
+}
+
+function announcement(
+  { url, adminUrl, first }: RunningService,
+  isForPrograms: boolean,
+  isTls: boolean,
+): string {
+  if (isForPrograms) return JSON.stringify({ url, ...(adminUrl === null ? {} : { adminUrl }) });
+  const lines = [`Listening on ${url}`];
+  if (adminUrl !== null) lines.push(`Metrics and health on ${adminUrl}`);
+  if (first !== null) {
+    lines.push(`\nThe first start created an admin token in ${first.tokenFile}. Try:\n`);
+    for (const line of curlLines(first, url, isTls)) lines.push(`${line}\n`);
+  }
+  return lines.join("\n");
 }
 
 function refuseWord(program: Command, word: string): never {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Glob } from "bun";
-import { runCommand, Workplace } from "./support/server-process.ts";
+import { launch, Output, runCommand, Workplace } from "./support/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {
@@ -60,6 +60,7 @@ test
 test.each([
   { args: ["grants", "--role", ""], says: '--role "" must be the name of a PostgreSQL role' },
   { args: ["grants", "--role", "r".repeat(64)], says: "1 to 63 bytes" },
+  { args: ["backup", ""], says: "The name of the backup is empty. Name a file that does not exist yet." },
 ])("$args is refused", async ({ args, says }) => {
   const { code, stdout, stderr } = await place.command(args);
   expect([code, stdout]).toEqual([1, ""]);
@@ -106,12 +107,28 @@ describe("output that can't be written", () => {
     expect(outcome.code).toBe(1);
   });
 
-  test("is no matter of the service, which goes on", async () => {
+  test.each([{ args: ["--print-url"] }, { args: [] }])(
+    "does not end the service, which says so in its log: $args",
+    async ({ args }) => {
+      const env = { DATABASE_URL: `sqlite:${place.path}/customers.db`, PORT: "0", STOP_GRACE: "0" };
+      const service = launch(["serve", ...args], { env, under: onFullDisk });
+      const log = new Output(service.stderr);
+      await log.line((line) => line.includes("Standard output can't be written: ENOSPC"));
+      const listening = await log.line((line) => line.includes('"msg":"listening"'));
+      const { url } = JSON.parse(listening ?? "{}") as { url: string };
+      expect((await fetch(`${url}/healthz`)).status).toBe(200);
+      service.kill();
+      expect(await service.exited).toBe(0);
+      expect(log.lines.map((line) => JSON.parse(line).level)).toContain("error");
+    },
+  );
+
+  test("is noticed everywhere: no command writes with console.log", async () => {
     const commands = new Glob("*.ts").scanSync(`${import.meta.dir}/../commands`);
     const withConsole = [...commands].filter((file) =>
       readFileSync(`${import.meta.dir}/../commands/${file}`, "utf8").includes("console.log("),
     );
-    expect(withConsole).toEqual(["serve.ts"]);
+    expect(withConsole).toEqual([]);
   });
 });
 
@@ -278,7 +295,7 @@ describe("policy check", () => {
     const observe = (date: string) => `${ROLE}[enforcement]\nmode = "observe"\nuntil = ${date}\n`;
     const said = (what: string) => ({
       code: 0,
-      stderr: "",
+      stderr: expect.any(String),
       stdout: `policy.toml: valid (roles clerk; ${what})\n${NO_LIMITS}`,
     });
     expect(await check(ROLE)).toEqual(said("enforcement strict"));
@@ -309,6 +326,19 @@ unlimited = true
       "  wrong tokens of an address: no limit",
       "",
     ]);
+  });
+
+  test.each([
+    { days: 366, isFar: false },
+    { days: 368, isFar: true },
+  ])("warns of an allowance that ends in $days days: $isFar", async ({ days, isFar }) => {
+    const until = new Date(Date.now() + days * 86_400_000).toISOString().slice(0, 10);
+    const { code, stdout, stderr } = await check(
+      `${ROLE}[enforcement]\nmode = "observe"\nuntil = ${until}\n`,
+    );
+    expect([code, stdout]).toEqual([0, expect.stringContaining(`enforcement observe until ${until}`)]);
+    const warning = `enforcement.until, ${until}, is more than a year away, and until then writes without If-Match are accepted. Choose an earlier day.\n`;
+    expect(stderr).toBe(isFar ? warning : "");
   });
 
   test("exits with 1 and names every fault of one that is refused, without any setting or database", async () => {
