@@ -8,6 +8,7 @@
  */
 import { appendFileSync } from "node:fs";
 import { availableParallelism } from "node:os";
+import { parseArgs } from "node:util";
 import { coverageMarkdown } from "../report/coverage.ts";
 import { rulesMarkdown } from "../report/rule-listing.ts";
 import type { Verdict } from "./case.ts";
@@ -52,16 +53,20 @@ function share(lines: readonly Line[], done: (answer: Answer) => void): Promise<
   return Promise.all(Array.from({ length: availableParallelism() }, thread)).then(() => undefined);
 }
 
-const words = process.argv.slice(2);
-const names = words.filter((each) => !each.startsWith("--"));
-const option = (name: string): string | undefined =>
-  words.find((each) => each.startsWith(`--${name}=`))?.slice(name.length + 3);
-const only = option("only")?.split(",");
-const json = option("json");
-const seed = Number(option("seed") ?? Math.floor(Math.random() * 1_000_000));
-const seeds = Array.from({ length: Number(option("weather") ?? 1) }, (_, n) => seed + n);
-const [shard = 1, shards = 1] = option("shard")?.split("/").map(Number) ?? [];
-const first = words.includes("--first");
+const string = { type: "string" } as const;
+const boolean = { type: "boolean", default: false } as const;
+const { values: given, positionals: names } = parseArgs({
+  allowPositionals: true,
+  options: {
+    ...{ first: boolean, write: boolean, widen: boolean },
+    ...{ only: string, json: string, seed: string, shard: string, weather: string },
+  },
+});
+const { first, widen, json } = given;
+const only = given.only?.split(",");
+const seed = Number(given.seed ?? Math.floor(Math.random() * 1_000_000));
+const seeds = Array.from({ length: Number(given.weather ?? 1) }, (_, n) => seed + n);
+const [shard = 1, shards = 1] = given.shard?.split("/").map(Number) ?? [];
 const whole = names.length === 0 && only === undefined && shards === 1 && !first;
 const lines = linesOf(seeds)
   .filter(({ id }) => names.length === 0 || names.some((name) => id.includes(name)))
@@ -72,7 +77,7 @@ if (lines.length === 0) {
   process.exit(2);
 }
 
-const pinning = words.includes("--write") || words.includes("--widen");
+const pinning = given.write || widen;
 const golden = await readGolden();
 const started = performance.now();
 const verdicts: Verdict[] = [];
@@ -112,9 +117,7 @@ const seconds = (ms: number) => (ms / 1000).toFixed(0);
 console.log(
   `${verdicts.length} of ${lines.length} lines run in ${seconds(performance.now() - started)} s (${seconds((user + system) / 1000)} s of processors), ${bad} not as they should be; weather: --seed=${seed}`,
 );
-const now = pinning
-  ? updated(golden, verdicts, FAULTS, words.includes("--widen"))
-  : lookedAt(golden, verdicts);
+const now = pinning ? updated(golden, verdicts, FAULTS, widen) : lookedAt(golden, verdicts);
 if (pinning || (whole && bad === 0)) {
   await writeGolden(now);
   for (const [path, text] of [
