@@ -13,7 +13,7 @@ import type { KeyFetch } from "./issuers/issuer-keys.ts";
 import { SignIn } from "./issuers/sign-in.ts";
 import { type Address, Listener, refuseTakenPort } from "./listener.ts";
 import { AuditRetention } from "./storage/audit-retention.ts";
-import { databaseExists, openStorage } from "./storage/database-url/open-storage.ts";
+import { databaseExists, isInMemory, openStorage } from "./storage/database-url/open-storage.ts";
 import { KeyPurge } from "./storage/key-purge.ts";
 import { SealingTimer } from "./storage/sealing-timer.ts";
 import type { FirstStart, Storage } from "./storage/storage.ts";
@@ -60,8 +60,12 @@ export async function startService(config: Config): Promise<RunningService> {
   const reach = { caFile: config.databaseCa, lockWaitMs: config.lockWait * 1000 };
   for (const [address] of addresses) {
     // Before the database is opened, so that a start that is refused leaves nothing behind. Where it exists, services
-    // may answer on a shared port, and the probe would take their connections; a new database has none.
-    if (!address.isShared || !(await databaseExists(config.databaseUrl, reach))) refuseTakenPort(address);
+    // may answer on a shared port, and the probe would take their connections; a new database has none. A database in
+    // memory never exists and leaves nothing behind.
+    const isProbed =
+      !address.isShared ||
+      !(isInMemory(config.databaseUrl) || (await databaseExists(config.databaseUrl, reach)));
+    if (isProbed) refuseTakenPort(address);
   }
 
   let { policy } = config.policyFile;

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { maskPassword } from "../domain/mask-password.ts";
-import { databaseExists, MEMORY_URL, openStorage } from "../storage/database-url/open-storage.ts";
+import { databaseExists, isInMemory, MEMORY_URL, openStorage } from "../storage/database-url/open-storage.ts";
 import { isPostgresUrl, parsePostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { checkPostgres } from "../storage/postgres/postgres-check.ts";
 import { backupDatabase } from "../storage/sqlite/files/backup.ts";
@@ -9,7 +9,7 @@ import { checkDatabase } from "../storage/sqlite/files/check.ts";
 import type { Erasure } from "../storage/sqlite/files/erasures.ts";
 import { restoreDatabase } from "../storage/sqlite/files/restore.ts";
 import { refuseSecondName } from "../storage/sqlite/files/second-name.ts";
-import { MEMORY, sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
+import { sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
 import type { Storage, StorageOptions } from "../storage/storage.ts";
 import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
@@ -82,7 +82,7 @@ export type NamedDatabase = { readonly databaseUrl: string; readonly storage: St
 export function databaseOf(options: Options): NamedDatabase {
   const { databaseUrl, databaseCa, lockWait } = settingsOf(options, DATABASE_SETTINGS);
   const storage = { caFile: databaseCa, lockWaitMs: lockWait * 1000 };
-  if (isPostgresUrl(databaseUrl) || sqlitePath(databaseUrl) !== MEMORY) return { databaseUrl, storage };
+  if (!isInMemory(databaseUrl)) return { databaseUrl, storage };
   throw new CommandRefused(`${MEMORY_URL} lives inside a running service. Name the file in DATABASE_URL.`);
 }
 

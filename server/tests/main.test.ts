@@ -218,13 +218,13 @@ describe("the address", () => {
     expect((await fetch(`${service.url}/healthz`)).status).toBe(200);
   });
 
-  test.each([{ REUSE_PORT: "0" }, { REUSE_PORT: "1" }])(
+  test.each([{ REUSE_PORT: "0" }, { REUSE_PORT: "1" }, { REUSE_PORT: "1", DATABASE_URL: "sqlite::memory:" }])(
     "that another program has refuses a first start, and nothing is made: %p",
     async (env) => {
       using other = Bun.listen({ hostname: "127.0.0.1", port: 0, socket: { data: () => {} } });
       const outcome = await runCommand([], {
         cwd: place.path,
-        env: { ...env, PORT: String(other.port), DATABASE_URL: "sqlite:second/customers.db" },
+        env: { DATABASE_URL: "sqlite:second/customers.db", ...env, PORT: String(other.port) },
       });
       expect(outcome).toEqual({
         code: 1,

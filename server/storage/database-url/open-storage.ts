@@ -34,6 +34,10 @@ export const DEFAULT_DATABASE_URL = `sqlite:${DEFAULT_PATH}`;
 /** A database in memory, which is gone when the service ends. */
 export const MEMORY_URL = `sqlite:${MEMORY}`;
 
+export function isInMemory(databaseUrl: string): boolean {
+  return parseSqliteUrl(databaseUrl) === MEMORY;
+}
+
 const SHAPE = `must be sqlite:FILE, such as ${DEFAULT_DATABASE_URL}, ${MEMORY_URL}, or postgres://USER@HOST:PORT/DATABASE`;
 
 /** @returns why the URL names no database, to complete the sentence "DATABASE_URL …"; null where it names one */
