@@ -100,6 +100,7 @@ describe("a setting", () => {
       ["https://a.example", "http://localhost:3000"],
     ],
     ["corsHeaders", " traceparent , tracestate", ["traceparent", "tracestate"]],
+    ["corsHeaders", "*", ["*"]],
     ["publicUrl", "https://a.example/crm//", "https://a.example/crm"],
     // In a header it must be ASCII: a create was applied, and then failed at its Location.
     ["publicUrl", "https://例え.example/kundenü>", "https://xn--r8jz45g.example/kunden%C3%BC%3E"],
@@ -139,7 +140,7 @@ describe("a setting", () => {
         ...["http://*.x", ",", " ", "*,http://a", "http://a,", "http://a,,http://b"],
       ],
     ],
-    ["corsHeaders", ["trace parent", "a:b", "*, ä", "*", ",", " ", "traceparent,"]],
+    ["corsHeaders", ["trace parent", "a:b", "*, ä", "*,traceparent", ",", " ", "traceparent,"]],
     [
       "publicUrl",
       [
@@ -174,7 +175,7 @@ describe("a setting", () => {
     ["corsOrigins", "http://*.x", "list each origin"],
     ["corsOrigins", "*,http://a", 'or be "*" alone'],
     ["corsOrigins", ",", "an empty element"],
-    ["corsHeaders", "*", "list each header"],
+    ["corsHeaders", "traceparent,*", 'or be "*" alone'],
     ["trustedProxies", "1.2.3.4,", "an empty element"],
     [
       "trustedProxies",

@@ -115,7 +115,7 @@ export const SETTINGS = {
   ),
   corsHeaders: setting(
     "",
-    "Further request headers that such pages may send, separated by commas, such as `traceparent`.",
+    "Further request headers that such pages may send, separated by commas, such as `traceparent`; `*` for any.",
     readHeaderNames,
   ),
   publicUrl: setting(
@@ -249,10 +249,12 @@ function readOrigins(text: string): Reading<readonly string[]> {
 }
 
 function readHeaderNames(text: string): Reading<readonly string[]> {
+  // Any header (Fetch standard, "CORS-preflight fetch"), since pages send no cookies here.
+  if (text === "*") return is([text]);
   const names = readList(text);
   if (!names.ok || names.value.every((name) => name !== "*" && /^[!#$%&'*+.^_`|~\w-]+$/.test(name)))
     return names;
-  return must("list each header by its name, such as traceparent, tracestate; * is no name");
+  return must('list each header by its name, such as traceparent, tracestate, or be "*" alone');
 }
 
 function readProxies(text: string): Reading<TrustedProxies | null> {
