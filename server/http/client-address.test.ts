@@ -67,13 +67,15 @@ describe("a request whose client is gone before the service reads it", () => {
     socket.resetAndDestroy();
     return await logged(service, requestId);
   };
-  /** Waits for the line of the log that names the request. */
+  /** Waits for the line of the log that names the request, for at most 3 s. */
   const logged = async (service: TestService, requestId: string) => {
-    for (;;) {
+    const givesUpAt = performance.now() + 3_000;
+    while (performance.now() < givesUpAt) {
       const line = service.logLines.find((found) => found["requestId"] === requestId);
       if (line !== undefined) return line;
       await new Promise((next) => setImmediate(next));
     }
+    throw new Error(`no line of the log names request ${requestId}`);
   };
 
   test.each(["byDefault", "trusting"])(
