@@ -300,6 +300,22 @@ describe("a token that could not be shown", () => {
     expect(await valid()).toEqual([kept.slice(0, 12)]);
   });
 
+  test("is named with the command that revokes it where it can't be revoked", async () => {
+    await created("--role", "viewer", "--tenant", "acme");
+    place.execute("CREATE TRIGGER refuse BEFORE UPDATE ON tokens BEGIN SELECT RAISE(ABORT, 'not now'); END");
+    const args = ["token", "create", "--client", "ci", "--role", "admin", "--tenant", "acme"];
+    const { code, stdout, stderr } = await lose('exec "$@" >/dev/full', args);
+    place.execute("DROP TRIGGER refuse");
+    expect([code, stdout]).toEqual([1, ""]);
+    const [, lost = "", remedy = ""] =
+      /The new token (cst_\w{8}) could not be shown, could not be revoked, and is valid\. Revoke it: `customers-server (.*)`\.\n$/.exec(
+        stderr,
+      ) ?? [];
+    expect(await valid()).toContain(lost);
+    expect((await place.command(remedy.split(" "))).code).toBe(0);
+    expect(await valid()).not.toContain(lost);
+  });
+
   test.each(LOST)(
     "stays valid where it replaces another, and is named with what to do: %s",
     async (_, script) => {

@@ -3,7 +3,7 @@ import { CommandRefused } from "../domain/command-refused.ts";
 import { maskPassword } from "../domain/mask-password.ts";
 import { tokenPrefix } from "../storage/bearer-token.ts";
 import { databaseExists } from "../storage/database-url/open-storage.ts";
-import type { NotOneToken, RotationTerms, TokenHolder } from "../storage/token-store.ts";
+import type { NotOneToken, RotationTerms, TokenHolder, TokenStore } from "../storage/token-store.ts";
 import {
   DATABASE_SETTINGS,
   databaseOf,
@@ -89,7 +89,7 @@ async function createToken(
     if (isNew) console.error(`Created the database ${maskPassword(database.databaseUrl)}.`);
     const lost = printToken(token);
     if (lost !== null) {
-      await tokens.revoke(token, Date.now());
+      await revokeLost(tokens, token, lost);
       throw new CommandRefused(`${lost}, so it was revoked. Create another one where it can be written.`);
     }
     if (isTenantNew) {
@@ -98,6 +98,18 @@ async function createToken(
       );
     }
   });
+}
+
+/** @throws CommandRefused with the command that revokes it where this fails, as while the database is locked */
+async function revokeLost(tokens: TokenStore, token: string, lost: string): Promise<void> {
+  try {
+    await tokens.revoke(token, Date.now());
+  } catch (cause) {
+    throw new CommandRefused(
+      `${lost}, could not be revoked, and is valid. Revoke it: \`customers-server token revoke ${tokenPrefix(token)}\`.`,
+      { cause },
+    );
+  }
 }
 
 /** @returns null; or where it can't be written, the beginning of a sentence that names the token and has yet to say what becomes of it */
