@@ -129,10 +129,10 @@ test.each([
   [["--since", "2027-02-30"], '--since "2027-02-30" must be a time in UTC'],
   [["--until", "soon"], '--until "soon" must be a time in UTC'],
   [["--client", ""], '--client "" must be the name of a client'],
-  [["--tenant", "acem"], "No tenant acem ever had a customer."],
-  [["--tenant", ""], 'No tenant "" ever had a customer.'],
-  [["verify", "--tenant", "acem"], "No tenant acem ever had a customer."],
-  [["verify", "--tenant", ""], 'No tenant "" ever had a customer.'],
+  [["--tenant", "acem"], "No tenant acem ever had a customer. Correct --tenant."],
+  [["--tenant", ""], 'No tenant "" ever had a customer. Correct --tenant.'],
+  [["verify", "--tenant", "acem"], "No tenant acem ever had a customer. Correct --tenant."],
+  [["verify", "--tenant", ""], 'No tenant "" ever had a customer. Correct --tenant.'],
   [["verify", "--known", "/nowhere"], "--known /nowhere can't be read"],
   [["verify", "--known", "/dev/null"], "--known /dev/null is empty"],
 ])("audit %j is refused", async (options, message) => {
@@ -155,7 +155,11 @@ test("verify finds a whole trail in order, and by the heads of an earlier look o
   await fill();
   expect((await place.command(["audit", "verify", "--known", known])).code).toBe(0);
   const mistyped = await place.command(["audit", "verify", "--known", known, "--tenant", "acem"]);
-  expect(mistyped).toEqual({ code: 1, stdout: "", stderr: "No tenant acem ever had a customer.\n" });
+  expect(mistyped).toEqual({
+    code: 1,
+    stdout: "",
+    stderr: "No tenant acem ever had a customer. Correct --tenant.\n",
+  });
   writeFileSync(known, stdout.replace('"number":2', '"number":9'));
   const cut = await place.command(["audit", "verify", "--known", known]);
   expect(cut.code).toBe(1);

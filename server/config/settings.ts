@@ -280,7 +280,7 @@ function readList(text: string): Reading<readonly string[]> {
 }
 
 const HOST_LABEL = "[A-Za-z0-9_](?:[A-Za-z0-9_-]*[A-Za-z0-9_])?";
-/** The last label of a name has a letter: what ends in a number is read as an address of IPv4. */
+/** The last label of a name is not digits alone: what ends in a number is read as an address of IPv4. */
 const HOST_NAME = new RegExp(`^(?:${HOST_LABEL}\\.)*(?!\\d+$)${HOST_LABEL}$`);
 
 function isHost(text: string): boolean {

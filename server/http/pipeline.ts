@@ -73,7 +73,7 @@ export class Pipeline {
   ): MaybePromise<Response> {
     // Asked at once: the system forgets it when the connection is reset.
     const address = this.#parts.addressOf(request);
-    if (address === null) return this.#passOver(request, route);
+    if (address === null) return this.#dropGoneClient(request, route);
     const context = this.#contextOf(request, route, parameter, address);
     if (!this.#turn.isTooLong(context.startedAt)) return this.#answer(context, access);
     // Yield here so that timers and signals run even during a connection storm.
@@ -81,10 +81,10 @@ export class Pipeline {
   }
 
   /**
-   * Carries nothing out for a client that is gone: the reply could not reach it, and a write or a wrong token would
-   * have no address in the log.
+   * Drops the request of a client that has reset its connection: no reply could reach it, and the log would have no
+   * address.
    */
-  #passOver({ method, headers }: Request, route: RequestContext["route"]): Response {
+  #dropGoneClient({ method, headers }: Request, route: RequestContext["route"]): Response {
     this.#parts.log.logger.info(
       { method, route, requestId: requestIdOf(headers) },
       "the client closed its connection before its request was read; nothing was done",

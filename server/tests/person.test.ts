@@ -142,7 +142,7 @@ test("a customer who has another email now is left out until its id is named", a
 
 test.each([
   [["find", "ada"], '"ada" must be an email or the id of a customer, a UUID.'],
-  [["erase", "a@example.com", "--tenant", "acne"], "No tenant acne ever had a customer."],
+  [["erase", "a@example.com", "--tenant", "acne"], "No tenant acne ever had a customer. Correct --tenant."],
 ])("person %j is refused", async (args, message) => {
   const { service } = await started();
   const { code, stdout, stderr } = await place.command(["person", ...args]);

@@ -2,13 +2,13 @@ import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
 const INTERRUPTIONS = ["SIGINT", "SIGTERM"] as const;
-/** SQLite makes a database and a journal: after so many tries it has nothing more to make. */
+/** SQLite makes at most a database and a journal, so a third try finds an empty directory. */
 const REMOVALS_MAX = 3;
 
 /**
- * Gives a directory to work that makes a database in it. It is removed afterwards, also where SIGINT or SIGTERM
- * ends the process. A directory, since SQLite in another thread may make a file after the removal of files
- * alone, and can make none in a directory that is gone.
+ * Makes a directory, lets `work` write a database in it, and removes it: also where SIGINT or SIGTERM ends the
+ * process. A directory, not a file: SQLite in another thread may make a file after we removed one, but none in a
+ * directory that is gone.
  *
  * @param work takes the name for the database
  */
