@@ -25,7 +25,8 @@ export async function compile(
 ): Promise<Compiled> {
   const result = await Bun.build({
     entrypoints: program.entrypoints.map((path) => join(ROOT, path)),
-    ...(program.root === undefined ? {} : { root: join(ROOT, program.root) }),
+    // Workers from several folders stand beside each other in the executable, as their `new URL("./…")` expects.
+    naming: { entry: "[name].[ext]" },
     target: "bun",
     format: "esm", // bytecode with top-level await needs it
     bytecode: true,

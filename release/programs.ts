@@ -9,8 +9,6 @@ export interface Program {
   readonly description: string;
   /** Paths from the project's root: the entry point, then workers that it starts. */
   readonly entrypoints: readonly [string, ...string[]];
-  /** The folder that the paths of workers in the executable start from, as their `new URL("./…")` expects. */
-  readonly root?: string;
   /** What is imported by `import()` is a part of its own: a run reads the parts that it needs, and starts faster. */
   readonly splitting?: boolean;
   /** What its packages load without need. */
@@ -29,8 +27,6 @@ export interface Program {
    */
   readonly runsOnWindows: boolean;
 }
-
-const COMMIT = "server/storage/sqlite/commit";
 
 export const PROGRAMS: readonly Program[] = [
   {
@@ -61,8 +57,11 @@ export const PROGRAMS: readonly Program[] = [
     name: "customers-server",
     npmName: "customers-server",
     description: "Customer resource service with ETag and If-Match, on SQLite or PostgreSQL",
-    entrypoints: ["server/main.ts", `${COMMIT}/writer-thread-worker.ts`],
-    root: COMMIT,
+    entrypoints: [
+      "server/main.ts",
+      "server/storage/sqlite/commit/writer-thread-worker.ts",
+      "server/storage/sqlite/files/vacuum-thread-worker.ts",
+    ],
     splitting: true,
     documents: "server",
     linked: ["PERFORMANCE.md", "deploy/**/*", "telemetry/prometheus/customers.rules.yml"],
