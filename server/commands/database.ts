@@ -13,6 +13,7 @@ import { sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
 import type { Storage, StorageOptions } from "../storage/storage.ts";
 import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
+import { beforeEnd } from "./signals.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
@@ -26,7 +27,7 @@ export function addDatabaseCommands(program: Command): void {
         throw new CommandRefused("The name of the backup is empty. Name a file that does not exist yet.");
       const { databaseUrl, storage } = databaseOf(options);
       refusePostgres(databaseUrl, "pg_dump");
-      await backupDatabase(sqlitePath(databaseUrl), file, storage.lockWaitMs);
+      await backupDatabase(sqlitePath(databaseUrl), file, storage.lockWaitMs, beforeEnd);
       print(`${file}: written. It holds customers and token digests: keep it as safe as the database.`);
     });
   withSettings(program.command("restore"), FILE_SETTINGS)
@@ -37,7 +38,13 @@ export function addDatabaseCommands(program: Command): void {
       const { databaseUrl, storage } = databaseOf(options);
       refusePostgres(databaseUrl, "pg_restore");
       const databasePath = sqlitePath(databaseUrl);
-      const held = await restoreDatabase(file, databasePath, options["force"] === true, storage.lockWaitMs);
+      const held = await restoreDatabase(
+        file,
+        databasePath,
+        options["force"] === true,
+        storage.lockWaitMs,
+        beforeEnd,
+      );
       print(
         `${databasePath}: restored from ${file}. Tokens are as they were in the backup; a token revoked since then is valid again: see \`token list\`. ${erasedAgain(held)}`,
       );

@@ -36,3 +36,17 @@ export function endBySignals(): void {
   for (const signal of STOPPING) process.off(signal, take);
   if (early !== null) process.kill(process.pid, early);
 }
+
+/** Runs a cleanup before SIGTERM or SIGINT ends a command. @returns what unregisters it */
+export function beforeEnd(clean: () => void): () => void {
+  const forget = (): void => {
+    for (const signal of STOPPING) process.off(signal, end);
+  };
+  const end = (signal: Stopping): void => {
+    clean();
+    forget();
+    process.kill(process.pid, signal);
+  };
+  for (const signal of STOPPING) process.on(signal, end);
+  return forget;
+}

@@ -3,7 +3,7 @@ import { dirname, resolve } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { LOCK_WAIT_MS } from "../../storage.ts";
 import { syncFile } from "../../synced-file.ts";
-import { partialBackupOf, removeStaleBackups, withPartialCopy } from "./partial-copy.ts";
+import { type OnEnd, partialBackupOf, removeStaleBackups, withPartialCopy } from "./partial-copy.ts";
 import { refuseSecondName } from "./second-name.ts";
 import { openExistingDatabase } from "./sqlite-database.ts";
 import { vacuumInto } from "./vacuum-thread.ts";
@@ -14,7 +14,12 @@ import { vacuumInto } from "./vacuum-thread.ts";
  * @throws CommandRefused when `to` exists, its directory does not exist, or `from` is not a database of ours or
  *   has a second name
  */
-export async function backupDatabase(from: string, to: string, lockWaitMs?: number): Promise<void> {
+export async function backupDatabase(
+  from: string,
+  to: string,
+  lockWaitMs?: number,
+  onEnd?: OnEnd,
+): Promise<void> {
   refuseSecondName(from);
   const directory = dirname(resolve(to));
   if (!existsSync(directory)) {
@@ -23,7 +28,7 @@ export async function backupDatabase(from: string, to: string, lockWaitMs?: numb
   if (existsSync(to)) throw existsAlready(to);
   try {
     removeStaleBackups(to);
-    await withPartialCopy(partialBackupOf(to), async (partial) => {
+    await withPartialCopy(partialBackupOf(to), onEnd, async (partial) => {
       await copyDatabase(from, partial, lockWaitMs);
       giveName(partial, to);
       syncFile(directory);

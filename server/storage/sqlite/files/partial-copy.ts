@@ -1,37 +1,33 @@
 import { existsSync, mkdirSync, readdirSync, rmSync } from "node:fs";
 import { basename, dirname, join, resolve } from "node:path";
 
-const INTERRUPTIONS = ["SIGINT", "SIGTERM"] as const;
+/** Registers a cleanup that runs before a signal ends this process. @returns what unregisters it */
+export type OnEnd = (clean: () => void) => () => void;
+
 /** SQLite makes at most a database and a journal, so a third try finds an empty directory. */
 const REMOVALS_MAX = 3;
 
 /**
- * Makes a directory, lets `work` write a database in it, and removes it: also where SIGINT or SIGTERM ends the
- * process. A directory, not a file: SQLite in another thread may make a file after we removed one, but none in a
+ * Makes a directory, lets `work` write a database in it, and removes it: also where a signal ends the process.
+ * A directory, not a file: SQLite in another thread may make a file after we removed one, but none in a
  * directory that is gone.
  *
+ * @param onEnd left undefined where no signal has to be handled
  * @param work takes the name for the database
  */
 export async function withPartialCopy<T>(
   directory: string,
+  onEnd: OnEnd | undefined,
   work: (database: string) => Promise<T>,
 ): Promise<T> {
-  const end = (signal: NodeJS.Signals): void => {
-    remove(directory);
-    stopListening();
-    process.kill(process.pid, signal);
-  };
-  const stopListening = (): void => {
-    for (const signal of INTERRUPTIONS) process.off(signal, end);
-  };
-  for (const signal of INTERRUPTIONS) process.on(signal, end);
+  const forget = onEnd?.(() => remove(directory));
   try {
     // A killed process may have left one under the same process id: in a container the ids repeat.
     remove(directory);
     mkdirSync(directory, { mode: 0o700 });
     return await work(join(directory, "copy.db"));
   } finally {
-    stopListening();
+    forget?.();
     remove(directory);
   }
 }

@@ -6,7 +6,7 @@ import { syncFile } from "../../synced-file.ts";
 import { cantBeWritten, copyDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { type Erasure, erasuresIn, heldIn } from "./erasures.ts";
-import { withPartialCopy } from "./partial-copy.ts";
+import { type OnEnd, withPartialCopy } from "./partial-copy.ts";
 import { refuseSecondName } from "./second-name.ts";
 import { requireDirectory } from "./sqlite-database.ts";
 
@@ -23,6 +23,7 @@ export async function restoreDatabase(
   database: string,
   isForced: boolean,
   lockWaitMs?: number,
+  onEnd?: OnEnd,
 ): Promise<readonly Erasure[] | null> {
   const { faults } = checkDatabase(backup, lockWaitMs);
   if (faults.length > 0) {
@@ -43,7 +44,7 @@ export async function restoreDatabase(
   const held = erasures === null ? null : heldIn(backup, erasures, lockWaitMs);
   try {
     requireDirectory(database);
-    await withPartialCopy(`${database}.restoring`, async (incoming) => {
+    await withPartialCopy(`${database}.restoring`, onEnd, async (incoming) => {
       // Not a copy of the file, which would leave out what a backup still has in a -wal of its own.
       await copyDatabase(backup, incoming, lockWaitMs);
       keepOwner(incoming, database);
