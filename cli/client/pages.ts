@@ -34,13 +34,16 @@ export async function* eachPage(ports: () => Ports, query: ListQuery): AsyncGene
   const added = fields === undefined ? [] : filtersBeside(query, fields);
   const asked = fields && [...fields, ...added];
   const ask = (cursor = query.cursor) => listCustomers({ ...query, fields: asked, cursor });
+  let isBegun = false;
   for await (const page of pagesOf(ports, ask, listedCustomer)) {
     const [first] = page.kind === "page" ? page.items : [];
     if (page.kind !== "page" || first === undefined) yield page;
     else {
       const shown = [...first.value.keys()];
-      if (fields === undefined && filtersBeside(query, shown).length > 0)
+      // Asked for once more later, customers that were given already would come twice.
+      if (!isBegun && fields === undefined && filtersBeside(query, shown).length > 0)
         return yield* pagesWith(ports, query, shown);
+      isBegun = true;
       const failed = unfiltered(query, page.items);
       if (failed !== undefined) return yield failed;
       yield { ...page, items: page.items.map((customer) => withoutFields(customer, added)) };

@@ -93,6 +93,23 @@ test("the default set stays as it is where it leaves out the field", async () =>
   });
 });
 
+test("a later page without the field ends the list; earlier pages do not come twice", async () => {
+  const server = Bun.serve({
+    port: 0,
+    hostname: "127.0.0.1",
+    fetch: () => Response.json(pages.shift() ?? { items: [] }),
+  });
+  stops.push(() => server.stop(true));
+  const { email: _, status: __, ...bare } = EVE;
+  const pages = [{ items: [ADA], next: "2" }, { items: [bare] }, { items: [ADA] }];
+  const { exitCode, stdout, stderr } = await run(
+    server.url.origin,
+    ...["list", "--status", "closed", "--all", "-o", "ndjson"],
+  );
+  expect({ exitCode, lines: stdout.trimEnd().split("\n").length }).toEqual({ exitCode: 1, lines: 1 });
+  expect(stderr).toContain("it can't be checked whether the server filters by status");
+});
+
 test("a field that can't be shown beside the others fails, and says so", async () => {
   const url = listing({ customers: [EVE], shown: ["id", "name"], refusesFields: true });
   const { exitCode, stdout, stderr } = await run(url, "list", "--status", "active");
