@@ -141,8 +141,9 @@ export async function runImport(
       case "stop":
         stop ??= interrupted.aborted ? INTERRUPTED : outcome.failure;
         inFlight.delete(row.number);
-        // Nothing came of it: sent by --resume, it can't exist twice.
-        if (outcome.write !== undefined && !again) await journal.notSent(row);
+        // No try of this run was applied, also where the last stopped before its write: sent by --resume, the row
+        // can't exist twice.
+        if (!again) await journal.notSent(row);
         return;
       case "unknown":
         tally.unknown += 1;

@@ -90,6 +90,27 @@ describe("--match email", () => {
     expect(namesOf(server.all()).toSorted()).toEqual(["A", "B"]);
   });
 
+  test("a row that never left is not called perhaps twice, where the search before its second try stops", async () => {
+    const { server, file, through, customers } = await bulkPlace({ ...OURS, idempotencyKeys: false });
+    const refusing = (status: number) => ({ status, headers: {}, body: new Uint8Array() });
+    let isDown = true;
+    let creations = 0;
+    const { env } = await through(async (exchange) => {
+      if (!isDown) return exchange.answer(await exchange.forward());
+      if (exchange.isWrite) creations += 1;
+      // A proxy on the way refuses the creation; then the credentials end.
+      if (exchange.isWrite) exchange.answer(refusing(407));
+      else exchange.answer(creations > 0 ? refusing(401) : await exchange.forward());
+    });
+    const path = file("in.csv", csv(ROWS.slice(0, 2)));
+    const run = (...more: string[]) => customers(["import", path, "--match", "email", ...more], { env });
+    expect([(await run()).exitCode, creations]).toEqual([3, 1]);
+    isDown = false;
+    const { exitCode, stderr } = await run("--resume");
+    expect([exitCode, stderr, server.size]).toEqual([0, expect.stringContaining("1 created"), 1]);
+    expect(stderr).not.toContain("perhaps twice");
+  });
+
   test("where the server has no search nothing is created, and the import stops", async () => {
     const { server, file, env, customers } = await bulkPlace();
     const bare = Bun.serve({
