@@ -103,5 +103,5 @@ async function readBody(
   if (input !== "-") return await untilInterrupted(readSettingFile(input, "--input"), interrupted);
   if (flags.tokenStdin)
     throw new UsageError("stdin can't hold both the token and the body", "Use --token-file.");
-  return await terminal.readStdin();
+  return await terminal.readStdin("Put it into a file, and give the file: --input FILE.");
 }

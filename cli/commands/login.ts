@@ -6,6 +6,7 @@ import { changeProfileFile, checkProfileFile } from "../config/profile-file.ts";
 import type { Profile } from "../config/profile-settings.ts";
 import { fromEnvironment, readSettingFile } from "../config/setting-source.ts";
 import { readSettings } from "../config/settings.ts";
+import { TOKEN_ALONE } from "../config/token.ts";
 import { checkedToken } from "../config/token-text.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import type { Ending, Invocation } from "../invocation.ts";
@@ -154,7 +155,8 @@ async function readToken(
     const text = await untilInterrupted(readSettingFile(tokenFile, "--token-file"), interrupted);
     return checkedToken(text, "--token-file");
   }
-  if (!terminal.interactive || options.tokenStdin) return checkedToken(await terminal.readStdin(), "stdin");
+  if (!terminal.interactive || options.tokenStdin)
+    return checkedToken(await terminal.readStdin(TOKEN_ALONE), "stdin");
   const answer = await terminal.ask(question, { secret: true });
   return interrupted.aborted ? "" : checkedToken(answer ?? "", "the answer");
 }

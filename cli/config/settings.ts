@@ -56,7 +56,7 @@ export type Sources = {
   /** The command is about the profile file itself. */
   needsProfile?: boolean;
   /** Only called for --token-stdin. */
-  readStdin: () => Promise<string>;
+  readStdin: (instead: string) => Promise<string>;
 };
 
 /** Throws a UsageError that says which setting is wrong and what to give instead. */

@@ -11,16 +11,19 @@ export type Token = {
   source: "--token-stdin" | "--token-file" | "CUSTOMERS_TOKEN" | "profile" | "keyring";
 };
 
+/** For standard input that is too large for a token. */
+export const TOKEN_ALONE = "Give the token alone there, or as --token-file PATH.";
+
 export async function chosenToken(
   flags: Flags,
   { environmentToken, profile }: Pick<Deployment, "environmentToken" | "profile">,
-  readStdin: () => Promise<string>,
+  readStdin: (instead: string) => Promise<string>,
 ): Promise<Token | undefined> {
   const token = (text: string, source: Token["source"], words: string = source): Token => ({
     value: checkedToken(text, words),
     source,
   });
-  if (flags.tokenStdin) return token(await readStdin(), "--token-stdin");
+  if (flags.tokenStdin) return token(await readStdin(TOKEN_ALONE), "--token-stdin");
   if (flags.tokenFile !== undefined) {
     return token(await readSettingFile(flags.tokenFile, "--token-file"), "--token-file");
   }

@@ -1,6 +1,7 @@
 /** The operator's side of the streams: what may be asked, drawn and coloured. */
 import type { Environment } from "../config/setting-source.ts";
 import { checkedUtf8 } from "../files/utf-8.ts";
+import { UsageError } from "../outcome/failure.ts";
 import { untilInterrupted } from "../outcome/until-interrupted.ts";
 import type { Host } from "../signals.ts";
 import type { Output } from "./standard-output.ts";
@@ -21,14 +22,17 @@ export type Terminal = {
   stderrColumns: number;
   /** Asks on stderr and reads one line; undefined at end of input. Only where `interactive`. */
   ask(question: string, options?: { secret?: boolean }): Promise<string | undefined>;
-  /** All of stdin, as text without its last line end. Throws a UsageError where it is not UTF-8. */
-  readStdin(): Promise<string>;
+  /**
+   * All of stdin, as text without its last line end. Throws a UsageError where it is not UTF-8 or over 1 MiB.
+   * @param instead what to do where it is over 1 MiB.
+   */
+  readStdin(instead: string): Promise<string>;
 };
 
 export type Input = NodeJS.ReadableStream & { isTTY?: boolean };
 export type Streams = { stdin: Input; stdout: Output; stderr: Output };
 
-/** Bytes of stdin that are read where one value (a token) is expected. */
+/** It is held in memory: one value (a token), or the body of one request. */
 const STDIN_BYTES_MAX = 1024 * 1024;
 
 /** Of a terminal that does not know its width: a serial line, or a pseudo-terminal of a script, reports 0. */
@@ -57,17 +61,18 @@ export function openTerminal(
     columns: columnsOf(stdout),
     stderrColumns: columnsOf(stderr) ?? COLUMNS_DEFAULT,
     ask: (question, options) => ask(host, question, options?.secret ?? false, interrupted),
-    readStdin: () => untilInterrupted(readAll(host.stdin), interrupted),
+    readStdin: (instead) => untilInterrupted(readAll(host.stdin, instead), interrupted),
   };
 }
 
-async function readAll(stdin: Input): Promise<string> {
+async function readAll(stdin: Input, instead: string): Promise<string> {
   const chunks: Buffer[] = [];
   let length = 0;
   for await (const chunk of stdin) {
     chunks.push(Buffer.from(chunk));
     length += chunk.length;
-    if (length > STDIN_BYTES_MAX) break;
+    if (length > STDIN_BYTES_MAX)
+      throw new UsageError("standard input is larger than 1 MiB; nothing was sent", instead);
   }
   return checkedUtf8(Buffer.concat(chunks), "standard input").replace(/\r?\n$/, "");
 }
