@@ -133,7 +133,7 @@ export type Customers = {
 
 const TIMEOUT_MS = 30_000;
 
-/** Throws a TypeError for options with which nothing could be sent. */
+/** Throws a TypeError for a URL, token or header that can't be sent; the message names the option, never its value. */
 export function openCustomers(options: CustomersOptions): Customers {
   const { url, token, headers, casing = "lower", fetch = globalThis.fetch } = options;
   const sent: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };

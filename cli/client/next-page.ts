@@ -16,7 +16,7 @@ export type NextPage =
   /** There is more, by a member or header that this client can't follow. */
   | { kind: "next-unknown"; member: string };
 
-export type PageRead = {
+type PageRead = {
   fields: ReadonlyMap<string, string>;
   body: Json | undefined;
   request: ApiRequest;

@@ -19,7 +19,7 @@ import { openListPrinter } from "../output/print-customers.ts";
 import { showProgress } from "../output/progress.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { EMAIL, FIELDS, positiveInteger, STATUS, WITH_ETAG } from "./common/options.ts";
-import { PERHAPS_MORE, perhapsMore } from "./common/print-pages.ts";
+import { perhapsMore, perhapsMoreText } from "./common/print-pages.ts";
 
 type Options = {
   status?: string;
@@ -174,7 +174,7 @@ async function exportTo(
         return incomplete(listFailure(page, { url: api.url, fields, email }), written);
       if (!(await printer.write(page.items))) return printer.end();
       written += page.items.length;
-      if (perhapsMore(page, pageSize)) messages.warn(PERHAPS_MORE);
+      if (perhapsMore(page, pageSize)) messages.warn(perhapsMoreText("customer", "--page-size N"));
       if (invocation.interrupted.aborted) {
         return incomplete(failure("interrupted", "interrupted"), written);
       }

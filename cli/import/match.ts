@@ -18,6 +18,8 @@ export function emailOf({ values }: Row): string | undefined {
   return typeof email === "string" && email !== "" ? email : undefined;
 }
 
+const GIVE_IDS = "Give the rows that update a customer its id, and import without --match.";
+
 export async function matchByEmail(ports: Ports, row: Row): Promise<Match> {
   const email = emailOf(row);
   if (email === undefined) {
@@ -26,7 +28,9 @@ export async function matchByEmail(ports: Ports, row: Row): Promise<Match> {
   const ids: string[] = [];
   for await (const page of eachPage(() => ports, { email, fields: ["id", "email"], limit: 2 })) {
     if (page.kind !== "page") {
-      const failure = listFailure(page, { url: ports.transport.url, email });
+      const refused = listFailure(page, { url: ports.transport.url, email });
+      // An import has no option of a list to leave out.
+      const failure = page.kind === "unfiltered" ? { ...refused, hint: GIVE_IDS } : refused;
       return { kind: "failed", failure, everyRow: failure.exit !== "unreachable" };
     }
     for (const { value } of page.items) {

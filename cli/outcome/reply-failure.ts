@@ -116,7 +116,8 @@ export function readReason(refusal: ReadRefusal | ListFailure, subject: Subject)
       return refusal.shown
         ? unbelieved(
             `the server does not filter by ${refusal.field}`,
-            `it answered with customers whose ${refusal.field} is another`,
+            `it answered with customers that have another ${refusal.field}`,
+            `List without --${refusal.field}, and filter the output.`,
           )
         : unbelieved(
             `it can't be checked whether the server filters by ${refusal.field}`,

@@ -255,7 +255,7 @@ test.each([
     ["export", "--page-size", size],
   ]) {
     const { exitCode, stderr } = await runClient([...args, "--fields", "id", "--url", server.url.origin]);
-    expect({ exitCode, warns: stderr.includes("does not say whether there is more") }).toEqual({
+    expect({ exitCode, warns: stderr.includes("does not say whether there are more customers") }).toEqual({
       exitCode: 0,
       warns,
     });

@@ -90,7 +90,7 @@ test.each([
 });
 
 test.each([
-  ["of the last: exit 1, and none failed", 1, 1, "1 customer updated, but not shown, of 3"],
+  ["of the last: exit 1, and none failed", 1, 1, "3 customers updated; 1 of them could not be shown"],
   ["of the first two: exit 9, and the third is not done yet", 2, 9, "1 customer of 3 not done yet"],
 ])("a write whose reading is refused afterwards is done, %s", async (_, kind, exit, words) => {
   const { server, ids, names } = place();

@@ -28,8 +28,10 @@ export function perhapsMore(
   return open && items.length === size;
 }
 
-export const PERHAPS_MORE =
-  "warning: the list is as long as a page, and the server does not say whether there is more";
+/** @param option gives a larger page. */
+export function perhapsMoreText(noun: string, option: string): string {
+  return `warning: the last page is full, and the server does not say whether there are more ${noun}s; ask again with a larger page: ${option}`;
+}
 
 export async function printPages<Item>(
   invocation: Invocation,
@@ -54,7 +56,7 @@ export async function printPages<Item>(
       }
       break;
     }
-    if (perhapsMore(page, size)) messages.warn(PERHAPS_MORE);
+    if (perhapsMore(page, size)) messages.warn(perhapsMoreText(noun, "--all --limit N"));
   }
   if (printed === 0 && outputFormat(invocation) === "table") messages.note(`No ${noun}s.`);
   if (interrupted.aborted) return failure("interrupted", "interrupted; the list is not complete");

@@ -2,7 +2,7 @@
 import { buffer } from "node:stream/consumers";
 import { checkedUtf8 } from "../../files/utf-8.ts";
 import type { Ending, Invocation } from "../../invocation.ts";
-import { amount } from "../../outcome/amount.ts";
+import { amount, count } from "../../outcome/amount.ts";
 import { type Failure, failure, UsageError } from "../../outcome/failure.ts";
 import { untilInterrupted } from "../../outcome/until-interrupted.ts";
 
@@ -32,6 +32,8 @@ export function onlyOne(option: string, tag: string | undefined, ids: readonly s
 function isOfEveryOne({ exit, status }: Failure): boolean {
   return ["interrupted", "unreachable", "usage"].includes(exit) || status === 401;
 }
+
+const READ_IT = "Read it with: customers get ID";
 
 /**
  * Does the work for one after another. One id ends as its work does; of several, the failures are printed as they come,
@@ -67,13 +69,15 @@ export async function forEachId(
     if (ending.exit === "unknown-outcome") unknown += 1;
     messages.warn(ending.message);
   }
-  const shownNot = `${amount(unshown, "customer")} ${done}, but not shown`;
-  if (failed === 0 && unshown > 0) return failure("failure", `${shownNot}, of ${ids.length}`);
+  const all = `${amount(ids.length, "customer")} ${done}`;
+  if (failed === 0 && unshown > 0)
+    return failure("failure", `${all}; ${count(unshown)} of them could not be shown`, READ_IT);
   if (failed === 0) {
-    messages.note(`${amount(ids.length, "customer")} ${done}`);
+    messages.note(all);
     return undefined;
   }
   const what = unknown > 0 ? "with an unknown outcome" : "failed";
-  const message = `${unknown || failed} of ${amount(ids.length, "customer")} ${what}${unshown > 0 ? `; ${shownNot}` : ""}`;
-  return failure(exitOf("rows-failed"), message);
+  const unshownText = unshown > 0 ? `; ${count(unshown)} of those ${done} could not be shown` : "";
+  const message = `${unknown || failed} of ${amount(ids.length, "customer")} ${what}${unshownText}`;
+  return failure(exitOf("rows-failed"), message, unshown > 0 ? READ_IT : undefined);
 }
