@@ -98,14 +98,14 @@ async function writeFrom(
   return await send(first.tag);
 }
 
-/** Half a second: longer than a copy lags as a rule. A deployment that keeps deleted customers readable waits for nothing. */
+/** 0.4 s. Copies usually lag for less. Where deleted customers stay readable, this wait brings nothing. */
 const READS_UNTIL_GONE = 10;
 
 /** What a DELETE leaves is open (4.3); a trace that is gone by itself a while later was none. */
 async function freshlyGone(t: Attempt): Promise<void> {
   const customer = await t.kit.ground.make();
   await t.get(customer, { purpose: "fill caches" });
-  const { seen, afterSeen } = await t.write("DELETE", { to: customer, purpose: "delete" });
+  const { seen, before, afterSeen } = await t.write("DELETE", { to: customer, purpose: "delete" });
   if (!accepted(seen.status) || seen.status === 202) return;
   const proof = t.proof("GET right after the DELETE", "what a later GET shows");
   let later = afterSeen;
@@ -115,7 +115,10 @@ async function freshlyGone(t: Attempt): Promise<void> {
   }
   proof.show(afterSeen, { after: later });
   const found = `right after an accepted DELETE a read shows the customer, and a later one is ${later.status}`;
-  proof.must("gone", afterSeen.status !== 200 || !isGone(later.status), found, OTHERS_MAY_CAUSE);
+  // Under another tag it may be a state of its own on the way to the removal, which 4.3 leaves open.
+  const level = afterSeen.tag === before.tag ? "MUST" : "SHOULD";
+  const isShownLate = afterSeen.status === 200 && isGone(later.status);
+  proof.must("gone", !isShownLate, found, { ...OTHERS_MAY_CAUSE, level });
 }
 
 async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
@@ -276,7 +279,7 @@ export const environment: readonly Rule[] = [
   rule("ENV-04", "A read after a write shows that write", {
     spec: ["3 accepted", "4.1 rule 8"],
     reading:
-      "After an accepted PUT or PATCH, reads on new connections, with and without `fields`, show the new token and values: no cache or lagging copy answers with the old ones. Nor is a customer still shown after an accepted DELETE (204 or 200) that is gone a while later.",
+      "After an accepted PUT or PATCH, reads on new connections, with and without `fields`, show the new token and values: no cache or lagging copy answers with the old ones. After a DELETE that was answered 200 or 204, no read shows the customer under its last tag and a later one 404.",
     hurts: "A client merges on old values, or is told for minutes that its save was lost.",
     needs: NEEDS.PUT,
     after: ["ETG-04", "IFM-01", "IFM-30"],

@@ -114,7 +114,7 @@ async function staysHidden(t: Attempt): Promise<void> {
     if (own.accepted) await look(`after a ${method} of its own`, method === "PUT" ? { level: "SHOULD" } : {});
     else skipped.push(`${method} was answered ${own.seen.status}`);
   }
-  if (t.kit.deployment.deleteOffered === true && to.made) await staysHiddenOnceDeleted(t, to, at);
+  if (t.kit.deployment.deleteOffered === true && to.made) await staysHiddenOnceDeleted(t, to, field);
   if (skipped.length > 0)
     t.note = `; the limited caller's ${skipped.join(" and ")}, so what it reads afterwards was not looked at`;
 }
@@ -142,7 +142,10 @@ async function hiddenByDelete(t: Attempt, field: Field): Promise<void> {
 }
 
 /** What refuses a write or a read may show the last row that it knew. */
-async function staysHiddenOnceDeleted(t: Attempt, to: Customer, at: Forbidden): Promise<void> {
+async function staysHiddenOnceDeleted(t: Attempt, to: Customer, field: Field): Promise<void> {
+  // Values that the limited caller did not write itself.
+  await t.control("PUT", { to });
+  const at = await forbidden(t, to, field);
   const removed = await t.write("DELETE", { to, purpose: "delete" });
   if (!removed.accepted) return;
   for (const query of ["", `?fields=${at.others[0]}`, `?fields=${at.field}`]) {

@@ -262,11 +262,13 @@ export const order: readonly Rule[] = [
       const what = "HEAD of the deleted customer";
       const head = await t.read("", "404, as GET", { to: customer, sentAs: "HEAD", what });
       const { status: answered, tag } = head.seen;
-      head.must(
-        "head-gone",
-        !accepted(answered) || tag === undefined,
-        `${what} was answered ${answered} with ${tag}`,
-      );
+      const nobodys = await t.get(t.kit.ground.missing(), {
+        sentAs: "HEAD",
+        purpose: "control request: HEAD",
+      });
+      const shown = accepted(answered) && tag !== undefined && !accepted(nobodys.status);
+      const found = `${what} was answered ${answered} with ${tag}, that of one that never existed ${nobodys.status}`;
+      head.must("head-gone", !shown, found);
     },
   }),
   badBody("ORD-10", "missing", {

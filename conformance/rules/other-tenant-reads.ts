@@ -67,11 +67,11 @@ async function limitedReadsNoOthers(t: Attempt): Promise<void> {
   if (t.kit.profile.limited === undefined || t.kit.options.mode === "read-only") return;
   const theirs = await t.kit.ground.madeBy("other-tenant");
   if (theirs === undefined) return;
-  const isTheirs = accepted(
+  const mainReadsIt = accepted(
     (await t.get(theirs, { caller: "main", purpose: "control request: the main caller" })).status,
   );
-  // Where the main caller is let see it, tenants are not what divides them.
-  if (isTheirs) return;
+  // Where the main caller may read it too, something else than the tenant separates them.
+  if (mainReadsIt) return;
   const read = await readBy(t, "limited", "", "4xx, as the main caller", theirs);
   const { status } = read.seen;
   const found = `the limited caller reads a customer of the other tenant, which the main caller does not: ${status}`;

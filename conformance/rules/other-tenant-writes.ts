@@ -167,7 +167,7 @@ export const otherTenantWrites: readonly Rule[] = [
   rule("AUT-10", "Another tenant never learns the current tag, nor that the customer exists", {
     spec: ["5.2", "4.1 rule 6"],
     reading:
-      "The tenant is checked before the token and the body: no refusal to another tenant, also of a list, `*`, a weak or an unquoted tag, carries the token or a value, and none but 403 differs from that of a customer that nobody has. Nor does HEAD, which is GET without its body (RFC 9110 9.3.2).",
+      "The tenant is checked before the token and the body: no refusal to another tenant, also of a list, `*`, a weak or an unquoted tag, carries the token or a value, and none but 403 differs from that of a customer that nobody has. HEAD does not carry the token either: it is GET without its body (RFC 9110 9.3.2).",
     hurts: "A 412 tells a stranger that the customer exists and when it changes.",
     needs: ["other-tenant", "write"],
     after: ["IFM-01"],

@@ -265,7 +265,7 @@ export const selectedFields: readonly Rule[] = [
   rule("FLD-13", "Repeated names, repeated parameters and an empty list are handled", {
     spec: ["4.1 rule 1", "4.1 rule 9", "7 rule 7"],
     reading:
-      "Their status is open; but an answer of 200 has no member beyond those named, and none of them is left out, unless the names stand in two parameters. A 5xx is a warning.",
+      "Their status is open. A 200 has exactly the fields that are named; where they stand in two parameters, it may have fewer. A 5xx is a warning.",
     hurts: "A slip of a client makes the service fail or widens what it shows.",
     async check(t) {
       for (const [query, fields] of [

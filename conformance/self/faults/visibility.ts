@@ -23,7 +23,7 @@ const torn =
     },
   });
 
-const QUEUED_MS = 100;
+const READS_IN_QUEUE = 2;
 
 export const VISIBILITY_FAULTS: Fault[] = [
   {
@@ -60,22 +60,21 @@ export const VISIBILITY_FAULTS: Fault[] = [
     rule: "ENV-04",
     does: "hands a DELETE to a queue, and shows the customer until it is worked off",
     plant: (ran) => (service) => {
-      const until = new Map<string, number>();
+      const reads = new Map<string, number>();
       return {
         async around(request, next) {
           const customer = customerOf(request, service);
-          const isQueued = customer !== undefined && (until.get(customer.id) ?? 0) > performance.now();
-          if (isQueued && isRead(request) && service.caller(request) === "main") {
+          const left = (customer && reads.get(customer.id)) ?? 0;
+          if (customer !== undefined && left > 0 && isRead(request) && service.caller(request) === "main") {
             ran();
+            reads.set(customer.id, left - 1);
             const { id, name, email } = service.deployment.members;
-            return object(
-              { [id]: customer.id, [name]: customer.name, [email]: customer.email },
-              '"in-the-queue"',
-            );
+            const body = { [id]: customer.id, [name]: customer.name, [email]: customer.email };
+            return object(body, customer.formerTags.at(-1) ?? customer.tag);
           }
           const reply = await next(request);
           if (customer !== undefined && request.method === "DELETE" && reply.status < 300)
-            until.set(customer.id, performance.now() + QUEUED_MS);
+            reads.set(customer.id, READS_IN_QUEUE);
           return reply;
         },
       };
