@@ -128,6 +128,8 @@ async function mustKeepOthers(
     const changed = () =>
       same ? change("status", before.status, after.status) : difference(before.now, after.now);
     const found = () => `${what} changed another customer, ${before.customer.id}: ${changed()}`;
+    // The request that creates is the profile's, so the read shows what it did.
+    if (proof.evidence.sent === null) proof.show(after.now.seen);
     proof.must("others-kept", same && status, found, { ...OTHERS_MAY_CAUSE, level });
     bystanders[index] = after;
   }
