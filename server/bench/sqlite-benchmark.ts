@@ -79,11 +79,12 @@ try {
   const peers = isQuick ? all.slice(0, 1) : all;
   const constant = [process.execPath, "peers/constant.ts"];
   const ceiling = peer("Bun.serve, constant body", constant, seeded, token, false);
+  const noWork = peer("Bun.serve, no work", [process.execPath, "peers/no-work.ts"], seeded, token, false);
   if (wants("read") || wants("write")) await requireSameWorkOfAll([ours, ...peers], seeded);
 
   const measureParts = async (): Promise<Measure[]> => {
     measures = [];
-    if (wants("read")) await measureReads(ours, ceiling, peers);
+    if (wants("read")) await measureReads(ours, ceiling, noWork, peers);
     if (wants("write")) await measureWrites(ours, peers, seeded);
     if (wants("mix")) await measureMix(ours);
     if (wants("idle")) await measureIdle(ours);
@@ -127,9 +128,15 @@ function processorUs(figures: readonly Spent[]): number[] {
   return figures.map((figure) => figure.processorUs);
 }
 
-async function measureReads(ours: Server, ceiling: Server, peers: readonly Peer[]): Promise<void> {
+async function measureReads(
+  ours: Server,
+  ceiling: Server,
+  noWork: Server,
+  peers: readonly Peer[],
+): Promise<void> {
   const what = `GET ?fields=name,email, ${CONNECTIONS} connections, ${plan.customers.toLocaleString("en-US")} customers`;
-  const [mine = [], top = [], ...others] = await rounds([ours, ceiling, ...peers], plan, (target, span) =>
+  const servers = [ours, ceiling, noWork, ...peers];
+  const [mine = [], top = [], idle = [], ...others] = await rounds(servers, plan, (target, span) =>
     wrk(target, CONNECTIONS, span),
   );
   const compare = (name: string, theirs: readonly Spent[], goal: number): void => {
@@ -146,6 +153,11 @@ async function measureReads(ours: Server, ceiling: Server, peers: readonly Peer[
     );
   };
   compare(ceiling.name, top, 0.6);
+  // How much of the ceiling is there for any service that reads its requests: it limits what the row above can reach.
+  measures.push(ratio(noWork.name, ceiling.name, null, perSecond(idle), perSecond(top), "req/s"));
+  measures.push(
+    ratio(`${noWork.name}: processor time`, ceiling.name, null, processorUs(idle), processorUs(top), "µs"),
+  );
   peers.forEach(({ name, doesSameWork }, index) => {
     compare(name, others[index] ?? [], doesSameWork ? 2 : 1);
   });
