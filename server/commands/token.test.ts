@@ -269,6 +269,13 @@ describe("token rotate", () => {
   });
 });
 
+const REFUSE_UPDATES = {
+  sqlite: "CREATE TRIGGER refuse BEFORE UPDATE ON tokens BEGIN SELECT RAISE(ABORT, 'not now'); END",
+  postgres: `CREATE FUNCTION refuse() RETURNS trigger LANGUAGE plpgsql AS $$ BEGIN RAISE 'not now'; END $$;
+    CREATE TRIGGER refuse BEFORE UPDATE ON tokens FOR EACH ROW EXECUTE FUNCTION refuse()`,
+};
+const ALLOW_UPDATES = { sqlite: "DROP TRIGGER refuse", postgres: "DROP TRIGGER refuse ON tokens" };
+
 describe("a token that could not be shown", () => {
   const LOST: [string, string][] = [
     ["a full disk", 'exec "$@" >/dev/full'],
@@ -302,10 +309,10 @@ describe("a token that could not be shown", () => {
 
   test("is named with the command that revokes it where it can't be revoked", async () => {
     await created("--role", "viewer", "--tenant", "acme");
-    place.execute("CREATE TRIGGER refuse BEFORE UPDATE ON tokens BEGIN SELECT RAISE(ABORT, 'not now'); END");
+    place.execute(REFUSE_UPDATES[ENGINE]);
     const args = ["token", "create", "--client", "ci", "--role", "admin", "--tenant", "acme"];
     const { code, stdout, stderr } = await lose('exec "$@" >/dev/full', args);
-    place.execute("DROP TRIGGER refuse");
+    place.execute(ALLOW_UPDATES[ENGINE]);
     expect([code, stdout]).toEqual([1, ""]);
     const [, lost = "", remedy = ""] =
       /The new token (cst_\w{8}) could not be shown, could not be revoked, and is valid\. Revoke it: `customers-server (.*)`\.\n$/.exec(
