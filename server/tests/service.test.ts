@@ -148,6 +148,8 @@ describe("told to stop", () => {
       const shell = Bun.spawn(
         ["bash", "-c", `exec "$0" "$1" serve --print-url ${redirection}`, process.execPath, mainFile],
         {
+          // Where the first start on PostgreSQL writes its token.
+          cwd: place.path,
           env: { PATH: process.env["PATH"] ?? "", PORT: "0", DATABASE_URL: place.databaseUrl },
           stdin: "ignore",
           stdout: "pipe",
