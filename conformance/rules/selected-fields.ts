@@ -5,6 +5,7 @@ import { accepted, isClientError } from "../http/status.ts";
 import type { Seen } from "../http/wire.ts";
 import type { Answered } from "../probe/answered.ts";
 import type { Attempt, ReadOptions } from "../probe/attempt.ts";
+import { memberOf } from "../probe/forbidden-field.ts";
 import { holds } from "../probe/holds.ts";
 import { pathEnd, takenPaths } from "../probe/other-paths.ts";
 import { readBy } from "../probe/read-by.ts";
@@ -284,9 +285,9 @@ export const selectedFields: readonly Rule[] = [
           query: `?fields=${fields.join(",")}`,
           purpose: "control request: each name once",
         });
-        const shows = (seen: Seen, field: Field) =>
-          Object.keys(seen.object ?? {}).some((name) => plain(name) === field);
-        const missing = fields.filter((field) => shows(ordinary, field) && !shows(read.seen, field));
+        const missing = fields.filter(
+          (field) => memberOf(ordinary, field) !== undefined && memberOf(read.seen, field) === undefined,
+        );
         const found = `GET ${query} was answered 200, and ${missing.join(" and ")} did not come`;
         read.must("complete", missing.length === 0, found);
       }
