@@ -68,7 +68,7 @@ const ask = (t: Attempt, { to, caller, query }: Omit<Asked, "alone">) =>
 
 async function compare(t: Attempt, asked: Asked, seen: Seen, others: number): Promise<void> {
   const { to, caller, query, alone } = asked;
-  // A 401 or 403 may be a gateway's where the read alone was answered otherwise, whoever the caller is.
+  // A 401 or 403 may be a gateway's where the read alone was answered otherwise, for every caller.
   const differs = seen.status !== alone.status;
   if (saysNothing(seen, differs ? "main" : caller)) return;
   // A copy that lags may not have the other customer yet.

@@ -138,7 +138,7 @@ export const unknownFields: readonly Rule[] = [
   rule("FLD-04", "The refusal of an unknown name carries no customer data", {
     spec: ["4.1 rule 5"],
     reading:
-      "Whoever asks: the main caller, the limited one, and one of another tenant. The answer does not carry the customer's ETag either.",
+      "For the main caller, the limited one, and one of another tenant. The answer does not carry the customer's ETag either.",
     hurts: "A bad request leaks what it was refused.",
     async check(t) {
       const full = await t.state(t.kit.main, "read the values");

@@ -54,7 +54,7 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "deleted-customer-shown-in-404",
     rule: "AUT-16",
-    does: "puts the last row that it knew of a deleted customer into the 404, whoever asks",
+    does: "puts the last row that it knew of a deleted customer into the 404, for any caller",
     plant: on(read(404), ({ customer }) => customer?.removed === true).answers(
       showing((body, { customer }) => ({ ...body, last: { name: customer?.name, email: customer?.email } })),
     ),
@@ -62,7 +62,7 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "delete-answers-the-whole-row",
     rule: "AUT-07",
-    does: "answers a DELETE with the row that it has removed, whoever asked for it",
+    does: "answers a DELETE with the row that it has removed, to any caller",
     plant: on(write("DELETE"), isThere).answers(({ before }) =>
       object({ name: before?.name, email: before?.email }),
     ),

@@ -70,7 +70,7 @@ export const JOINED_REQUEST_FAULTS: Fault[] = [
   {
     id: "reads-joined-by-address",
     rule: "AUT-18",
-    does: "asks once for all who read one address meanwhile, whoever they are",
+    does: "asks once for all who read one address meanwhile, without regard to who they are",
     plant: joined((request) => (isRead(request) ? request.target : undefined)),
   },
   {

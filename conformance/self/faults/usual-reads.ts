@@ -101,7 +101,7 @@ export const USUAL_READ_FAULTS: Fault[] = [
   {
     id: "limited-reads-by-debug",
     rule: "AUT-04",
-    does: "shows everything to whoever asks with debug=true",
+    does: "shows everything to anyone who asks with debug=true",
     plant: unguarded("limited", ({ query }) => query.includes("debug=true")),
   },
   {
