@@ -128,7 +128,7 @@ export class Pipeline {
 
   #respond(context: RequestContext, reply: Reply): MaybePromise<Response> {
     const { request } = context;
-    if (request.bodyUsed || request.body === null) return this.#finish(context, reply);
+    if (request.bodyUsed || request.body === null || isConnect(request)) return this.#finish(context, reply);
     return discardBody(request).then(() => this.#finish(context, reply));
   }
 
@@ -216,7 +216,8 @@ export class Pipeline {
     }
     // The client opens a new connection for its next request,
     // which would be lost on this one (RFC 9112, section 9.6).
-    if (this.#parts.closesConnections() || asksToClose(requestHeaders)) headers.set("connection", "close");
+    const isLast = this.#parts.closesConnections() || isConnect(request) || asksToClose(requestHeaders);
+    if (isLast) headers.set("connection", "close");
     // Bun leaves it out of replies to HEAD alone.
     if (method === "HEAD") headers.set("date", new Date(context.nowMs).toUTCString());
     this.#parts.cors.decorate(requestHeaders, headers);
@@ -273,6 +274,14 @@ function hasClearHost({ request: { url }, headers }: RequestContext): boolean {
   if (host === null) return true;
   const at = url.indexOf("://");
   return (at === 4 || at === 5) && url[at + 3] !== "/" && HOST.test(host);
+}
+
+/**
+ * What follows the head of a CONNECT is neither its content (RFC 9110, section 9.3.6) nor, for Bun, another
+ * request: the body never ends, and nothing on this connection is answered any more.
+ */
+function isConnect({ method }: Request): boolean {
+  return method === "CONNECT";
 }
 
 /** `Connection: close` among the options of that header (RFC 9112, section 9.6). */

@@ -162,3 +162,21 @@ test.each([
     expect(service.logLines).toMatchObject([{ method: "POST", status: 401, code: "unauthenticated" }]);
   },
 );
+
+// Bun never ends the body of a CONNECT and answers nothing after it: waiting for either takes ten seconds or more.
+test.each([
+  "Content-Length: 3\r\n\r\nabc",
+  "Transfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n",
+  "\r\n",
+])(
+  "a CONNECT is refused without waiting for its body, and its connection is closed: %j",
+  async (rest) => {
+    const received = await rawExchange(
+      service.port,
+      `CONNECT localhost:80 HTTP/1.1\r\nHost: localhost\r\n${rest}`,
+    );
+    const reply = parseRawReply(received);
+    expect([reply?.status, reply?.headers.get("connection")]).toEqual([400, "close"]);
+  },
+  9_000,
+);

@@ -116,9 +116,8 @@ const failures: string[] = [];
 const shown = (bytes: Uint8Array): string =>
   JSON.stringify(Buffer.from(bytes).toString("latin1").slice(0, 600));
 
-/** Bun takes what follows a CONNECT for tunnelled bytes, whatever was answered. */
-function endsConnection({ method, lines }: Traffic, { headers }: RawReply): boolean {
-  return method === "CONNECT" || headers.get("connection") === "close" || lines.includes("Connection: close");
+function endsConnection({ lines }: Traffic, { headers }: RawReply): boolean {
+  return headers.get("connection") === "close" || lines.includes("Connection: close");
 }
 
 /** Sends well-framed requests, one after another. @returns how often each answer came */
