@@ -43,7 +43,7 @@ export function checkFolder(folder: string): void {
  */
 export function writeReports(report: Report, folder: string, secrets: Profile["secrets"]): string[] {
   mkdirSync(folder, { recursive: true });
-  const mask = masking(secrets.filter(({ value }) => value.length >= CANARY_CHARACTERS_MIN));
+  const { mask } = masking(secrets.filter(({ value }) => value.length >= CANARY_CHARACTERS_MIN));
   const leaks: string[] = [];
   for (const [name, draw] of Object.entries(FILES)) {
     const text = draw(report);

@@ -3,7 +3,7 @@
 import type { Exchange, Report } from "../report/schema.ts";
 import type { CallerHeader } from "../target/caller-header.ts";
 import type { Maker } from "../target/journal.ts";
-import { masking } from "../target/mask.ts";
+import { type Masking, masking } from "../target/mask.ts";
 import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
 import { VERSION } from "../version.ts";
@@ -94,7 +94,7 @@ const CLEAN_UP_RESERVE = 100;
 
 export class Wire {
   /** Puts `$NAME` in the place of every secret. */
-  readonly mask = (text: string): string => this.#masked(text);
+  readonly mask = (text: string): string => this.#masking.mask(text);
   readonly ledger: Report["ledger"] = [];
   readonly transport: Transport;
   readonly onlooker = new Onlooker();
@@ -104,7 +104,7 @@ export class Wire {
   readonly #profile: Profile;
   readonly #options: RunOptions;
   #nextSlot = 0;
-  #masked: (text: string) => string;
+  #masking: Masking;
   /** Of the main caller; the header command may renew them. */
   #mainHeaders: readonly CallerHeader[];
   #renewedAt = performance.now();
@@ -115,7 +115,7 @@ export class Wire {
   constructor(profile: Profile, options: RunOptions) {
     this.#profile = profile;
     this.#options = options;
-    this.#masked = masking(profile.secrets);
+    this.#masking = masking(profile.secrets);
     this.#mainHeaders = profile.main;
     this.transport = new Transport(profile);
   }
@@ -173,7 +173,7 @@ export class Wire {
       ...this.#mainHeaders.filter(({ name }) => !renewed.has(name.toLowerCase())),
       ...printed.headers,
     ];
-    this.#masked = masking(this.#profile.secrets);
+    this.#masking = masking(this.#profile.secrets);
     return true;
   }
 
@@ -356,7 +356,7 @@ export class Wire {
           name,
           shown(name, index) ?? this.mask(value),
         ]),
-        body: ask.body === undefined ? null : this.mask(ask.body).slice(0, BODY_CHARACTERS_SHOWN),
+        body: ask.body === undefined ? null : this.#masking.maskStart(ask.body, BODY_CHARACTERS_SHOWN),
       },
       reply:
         reply === null
@@ -364,7 +364,7 @@ export class Wire {
           : {
               status: reply.status,
               headers: reply.headers.map(([name, value]) => [name, this.mask(value)]),
-              body: this.mask(bodyText(reply)).slice(0, BODY_CHARACTERS_SHOWN),
+              body: this.#masking.maskStart(bodyText(reply), BODY_CHARACTERS_SHOWN),
             },
       failure: failure === null ? null : this.mask(failure),
       ...times,

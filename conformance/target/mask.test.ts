@@ -9,7 +9,7 @@ const secret = fc
 test("law: no text keeps a secret, plain, percent-encoded, in JSON or in base64", () => {
   fc.assert(
     fc.property(secret, fc.string(), fc.string(), (value, before, after) => {
-      const mask = masking([{ value, shown: "$S" }]);
+      const { mask } = masking([{ value, shown: "$S" }]);
       const forms = [
         value,
         encodeURIComponent(value),
@@ -22,8 +22,22 @@ test("law: no text keeps a secret, plain, percent-encoded, in JSON or in base64"
   );
 });
 
+test("law: a text that is cut off begins as the whole one does, so that no piece of a secret is left at its end", () => {
+  const parts = fc.array(fc.oneof(fc.string(), fc.constant(null)), { maxLength: 30 });
+  fc.assert(
+    fc.property(secret, parts, fc.nat({ max: 60 }), (value, texts, charactersMax) => {
+      const { mask, maskStart } = masking([{ value, shown: "$S" }]);
+      const text = texts.map((part) => part ?? value).join("");
+      const cut = maskStart(text, charactersMax);
+      expect(mask(text)).toStartWith(cut);
+      expect(cut.length).toBeLessThanOrEqual(charactersMax);
+    }),
+    { numRuns: 1000 },
+  );
+});
+
 test("a whole header value goes before the token inside it", () => {
-  const mask = masking([
+  const { mask } = masking([
     { value: "abcdefgh", shown: "$TOKEN" },
     { value: "Bearer abcdefgh", shown: "$AUTHORIZATION" },
   ]);
@@ -32,7 +46,7 @@ test("a whole header value goes before the token inside it", () => {
 
 test("too short a secret is left, since it would turn up by chance", () => {
   for (const value of ["ab", "main", "limited"])
-    expect(masking([{ value, shown: "$S" }])(`--${value}-header`)).toBe(`--${value}-header`);
+    expect(masking([{ value, shown: "$S" }]).mask(`--${value}-header`)).toBe(`--${value}-header`);
 });
 
 const TOKEN = "s3cr3t/Value+of?a~Token>";
@@ -57,7 +71,9 @@ test.each(
     ["", "x", "Bearer ", "Authorization: Bearer "].map((before) => [name, before, encode] as const),
   ),
 )("%s of the token behind %j is masked whole", (_, before, encode) => {
-  const masked = masking([{ value: TOKEN, shown: "$T" }])(`echo ${encode(`${before}${TOKEN} tail`)} end`);
+  const masked = masking([{ value: TOKEN, shown: "$T" }]).mask(
+    `echo ${encode(`${before}${TOKEN} tail`)} end`,
+  );
   expect(masked).toContain("$T");
   expect(masked).toMatch(/^echo .* end$/s);
   // No encoding of any eight characters of it is left.
@@ -68,7 +84,7 @@ test.each(
 test.each(["Basic QWxhZGRpbjpvcGVuLXNlc2FtZS05", "QWxhZGRpbjpvcGVuLXNlc2FtZS05"])(
   "of %s the decoded user and password are masked, together and alone",
   (value) => {
-    const mask = masking([{ value, shown: "$BASIC" }]);
+    const { mask } = masking([{ value, shown: "$BASIC" }]);
     for (const text of ["Aladdin:open-sesame-9", "open-sesame-9", '{"password":"open-sesame-9"}'])
       expect(mask(text)).not.toContain("sesame");
     expect(mask("nothing of Aladdin's own")).toContain("of Aladdin's");

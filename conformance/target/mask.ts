@@ -22,8 +22,14 @@ const KNOWN_MAX = 1000;
 
 type Form = { readonly text: string; readonly shown: string; readonly inBase64: boolean };
 
-/** @returns a function that puts `shown` in the place of every secret, in whatever encoding it stands. */
-export function masking(secrets: readonly Secret[]): (text: string) => string {
+/** Both put `shown` in the place of every secret, in whatever encoding it stands. */
+export type Masking = {
+  readonly mask: (text: string) => string;
+  /** At most so many characters of what `mask` returns, in the time that so many take: metrics are long. */
+  readonly maskStart: (text: string, charactersMax: number) => string;
+};
+
+export function masking(secrets: readonly Secret[]): Masking {
   const forms = new Map<string, Form>();
   for (const { value, shown } of secrets.flatMap(withBasicPair)) {
     if (!isDistinct(value)) continue;
@@ -35,18 +41,26 @@ export function masking(secrets: readonly Secret[]): (text: string) => string {
   }
   // Longest first: a whole header value goes before the token inside it.
   const ordered = [...forms.values()].sort((a, b) => b.text.length - a.text.length);
-  const masked = (text: string) => ordered.reduce(maskForm, text);
+  const longest = ordered[0]?.text.length ?? 0;
+  const maskEach = (text: string) => ordered.reduce(maskForm, text);
   // Most header lines come again and again: without this a twelfth of a run's processor time went into them.
   const known = new Map<string, string>();
-  return (text) => {
-    if (text.length > KNOWN_CHARACTERS_MAX) return masked(text);
+  const mask = (text: string) => {
+    if (text.length > KNOWN_CHARACTERS_MAX) return maskEach(text);
     let shown = known.get(text);
     if (shown === undefined) {
-      shown = masked(text);
+      shown = maskEach(text);
       if (known.size < KNOWN_MAX) known.set(text, shown);
     }
     return shown;
   };
+  const maskStart = (text: string, charactersMax: number) => {
+    if (text.length <= charactersMax + longest) return mask(text).slice(0, charactersMax);
+    const start = maskEach(text.slice(0, charactersMax + longest));
+    // Its last characters may be the first of a secret.
+    return start.slice(0, Math.max(0, Math.min(charactersMax, start.length - longest)));
+  };
+  return { mask, maskStart };
 }
 
 function maskForm(text: string, { text: form, shown, inBase64 }: Form): string {
