@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import type { Report } from "../report/schema.ts";
 import { runKit } from "../run/engine.ts";
-import { defaultOptions, type RunOptions } from "../target/options.ts";
+import { defaultOptions } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
 
 const { TEST_SERVER } = process.env;
@@ -16,8 +16,8 @@ const SERVICE =
 
 const ROUNDS = 8;
 
-/** A run with every caller and the metrics. */
-export async function runAgainstOwnService(mode: RunOptions["mode"]): Promise<Report> {
+/** A full run with every caller and the metrics. */
+export async function runAgainstOwnService(): Promise<Report> {
   const folder = mkdtempSync(join(tmpdir(), "kit-own-service-"));
   const env = {
     ...process.env,
@@ -54,7 +54,7 @@ export async function runAgainstOwnService(mode: RunOptions["mode"]): Promise<Re
       },
       {},
     );
-    return await runKit(profile, { ...defaultOptions, mode, rounds: ROUNDS, exclusive: true });
+    return await runKit(profile, { ...defaultOptions, rounds: ROUNDS, exclusive: true });
   } finally {
     service.kill();
     await service.exited;
