@@ -2,16 +2,16 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { RawConnection, rawRequest } from "./support/raw-connection.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";
 
-/** Of file descriptors, for each of two services on one port. */
+/** Of file descriptors, for each service. */
 const LIMIT = 100;
-const SERVICES = 2;
-const CLIENTS = SERVICES * (LIMIT + 20);
 
 let place: Workplace;
 let service: ServerProcess;
-beforeEach(async () => {
+const start = async (services: number): Promise<void> => {
+  service = await place.start({ services, descriptors: LIMIT });
+};
+beforeEach(() => {
   place = new Workplace();
-  service = await place.start({ services: SERVICES, descriptors: LIMIT });
 });
 afterEach(async () => {
   for (const connection of connections.splice(0)) connection.close();
@@ -29,6 +29,10 @@ const logged = (message: string): Promise<string | null> =>
   service.stderr.line((line) => line.includes(message));
 
 test("near the limit of file descriptors connections end after each reply, nobody is locked out, and the log names the limit", async () => {
+  // On one port.
+  const services = 2;
+  await start(services);
+  const clientCount = services * (LIMIT + 20);
   const authorization = `Authorization: Bearer ${place.adminToken}`;
   const read = rawRequest("GET", "/customers?limit=1", [authorization]);
   const first = await RawConnection.open(service.port);
@@ -37,7 +41,7 @@ test("near the limit of file descriptors connections end after each reply, nobod
   // More clients than descriptors; each keeps its connection and asks on it again and again.
   let isNoticed = false;
   let answers = 0;
-  const clients = Array.from({ length: CLIENTS }, async () => {
+  const clients = Array.from({ length: clientCount }, async () => {
     let connection = await RawConnection.open(service.port);
     for (let asked = 0; asked < 3 || !isNoticed; asked += 1) {
       const reply = await connection.send(read);
@@ -51,7 +55,7 @@ test("near the limit of file descriptors connections end after each reply, nobod
     connection.close();
   });
   await Promise.all(clients);
-  expect(answers).toBeGreaterThanOrEqual(CLIENTS * 3);
+  expect(answers).toBeGreaterThanOrEqual(clientCount * 3);
   const line = await service.stderr.line((text) => text.includes("file descriptors run out"));
   expect(JSON.parse(line ?? "{}")).toMatchObject({ level: "warn", max: LIMIT });
 
@@ -61,14 +65,16 @@ test("near the limit of file descriptors connections end after each reply, nobod
 });
 
 test("more idle connections than file descriptors: idle ones are closed, and each new one is served", async () => {
+  await start(1);
   const statuses = await Promise.all(
-    Array.from({ length: 2 * SERVICES * LIMIT }, async () => (await (await open()).send(health))?.status),
+    Array.from({ length: 2 * LIMIT }, async () => (await (await open()).send(health))?.status),
   );
   expect(new Set(statuses)).toEqual(new Set([200]));
   expect(await logged("file descriptors run out")).toContain(`"max":${LIMIT}`);
 });
 
 test("more requests under way than file descriptors: those that were accepted are answered, then the others", async () => {
+  await start(1);
   const body = '{"name":"Ada","email":"ada@example.com"}';
   const head = rawRequest(
     "POST",
@@ -78,7 +84,7 @@ test("more requests under way than file descriptors: those that were accepted ar
   );
   const split = head.bytes.byteLength - 1;
   const begun = await Promise.all(
-    Array.from({ length: 2 * SERVICES * LIMIT }, async () => {
+    Array.from({ length: 2 * LIMIT }, async () => {
       const connection = await open();
       return { connection, reply: connection.send({ bytes: head.bytes.subarray(0, split), isHead: false }) };
     }),

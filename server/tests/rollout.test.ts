@@ -133,7 +133,8 @@ describe.each([...POLICIES])("$title", ({ policy, clients, methods }) => {
     },
   );
 
-  test.each(cells.flatMap((cell) => PRESENT.map((row) => ({ ...cell, ...row }))))(
+  const aroundTheEnd = cells.filter(({ nowMs }) => Math.abs(UNTIL_MS - nowMs) <= 1);
+  test.each(aroundTheEnd.flatMap((cell) => PRESENT.map((row) => ({ ...cell, ...row }))))(
     "$method by $client with $ifMatch, $when: $status as ever",
     async ({ client, method, value, status, ...cell }) => {
       nowMs = cell.nowMs;
