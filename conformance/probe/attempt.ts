@@ -13,8 +13,8 @@ import type { PatchForm } from "../target/patch-form.ts";
 import type { Values } from "../target/values.ts";
 import { Answered, getOf, Written } from "./answered.ts";
 import { describe, Proof } from "./proof.ts";
+import { visible } from "./requests/tag-forms.ts";
 import { type Method, notShown, type Snapshot, shows, storedValues } from "./snapshot.ts";
-import { visible } from "./tag-forms.ts";
 import { type AskOptions, LAG_MS, type Shape, Trial } from "./trial.ts";
 import { saysNothing } from "./weather.ts";
 

@@ -6,7 +6,7 @@ import type { Report, RuleId } from "../report/schema.ts";
 import type { RunOptions } from "../target/options.ts";
 import type { Profile } from "../target/profile.ts";
 import type { FreshValues, Values } from "../target/values.ts";
-import type { Counters } from "./counters.ts";
+import type { Counters } from "./counters/counters.ts";
 import type { Method, Snapshot } from "./snapshot.ts";
 import type { Weather } from "./weather.ts";
 

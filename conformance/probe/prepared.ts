@@ -4,8 +4,8 @@ import type { Customer } from "../fixtures/ground.ts";
 import type { Connection } from "../http/transport.ts";
 import type { Maker } from "../target/journal.ts";
 import type { Attempt } from "./attempt.ts";
-import { NEVER_GIVEN_TAG, type Refused } from "./if-match-forms.ts";
 import type { Control } from "./proof.ts";
+import { NEVER_GIVEN_TAG, type Refused } from "./requests/if-match-forms.ts";
 import type { Method, Snapshot } from "./snapshot.ts";
 import type { Lines } from "./trial.ts";
 

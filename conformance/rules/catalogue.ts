@@ -1,25 +1,25 @@
 /** All rules, in the order in which they are run. */
 import type { Rule } from "../probe/rule.ts";
-import { bodies } from "./bodies.ts";
+import { races } from "./atomicity/races.ts";
+import { credentials } from "./callers/credentials.ts";
+import { forbiddenFields } from "./callers/forbidden-fields.ts";
+import { hiddenCustomers } from "./callers/hidden-customers.ts";
+import { otherTenantReads } from "./callers/other-tenant-reads.ts";
+import { otherTenantWrites } from "./callers/other-tenant-writes.ts";
+import { readsAtOnce } from "./callers/reads-at-once.ts";
+import { sharedVersion } from "./callers/shared-version.ts";
 import { combinations } from "./combinations.ts";
-import { credentials } from "./credentials.ts";
-import { environment } from "./environment.ts";
-import { etag } from "./etag.ts";
-import { fieldValues } from "./field-values.ts";
-import { forbiddenFields } from "./forbidden-fields.ts";
-import { hiddenCustomers } from "./hidden-customers.ts";
-import { ifMatchRules } from "./if-match.ts";
-import { lasting } from "./lasting.ts";
+import { environment } from "./environment/environment.ts";
+import { lasting } from "./environment/lasting.ts";
+import { etag } from "./etag/etag.ts";
+import { bodies } from "./fields/bodies.ts";
+import { fieldValues } from "./fields/field-values.ts";
+import { selectedFields } from "./fields/selected-fields.ts";
+import { unknownFields } from "./fields/unknown-fields.ts";
+import { ifMatchRules } from "./if-match/if-match.ts";
+import { order } from "./if-match/order.ts";
 import { metrics } from "./metrics.ts";
-import { order } from "./order.ts";
-import { otherTenantReads } from "./other-tenant-reads.ts";
-import { otherTenantWrites } from "./other-tenant-writes.ts";
 import { problems } from "./problems.ts";
-import { races } from "./races.ts";
-import { readsAtOnce } from "./reads-at-once.ts";
-import { selectedFields } from "./selected-fields.ts";
-import { sharedVersion } from "./shared-version.ts";
-import { unknownFields } from "./unknown-fields.ts";
 
 /** A family that stands in several files. */
 const byId = (...rules: readonly (readonly Rule[])[]): Rule[] =>

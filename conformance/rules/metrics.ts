@@ -2,7 +2,8 @@
 import { seriesOf, typeOf } from "../http/exposition.ts";
 import { CouldNotRun, Inconclusive } from "../http/outcome-signal.ts";
 import type { Attempt } from "../probe/attempt.ts";
-import { eventsOf, mustStay, nudge, refuse, risen } from "../probe/counted.ts";
+import { BY_MAKER } from "../probe/callers/own-customers.ts";
+import { eventsOf, mustStay, nudge, refuse, risen } from "../probe/counters/counted.ts";
 import {
   COUNTERS,
   type Counter,
@@ -11,14 +12,13 @@ import {
   type Scrape,
   STATUS_OF,
   type Window,
-} from "../probe/counters.ts";
-import { firstOfEach, INEXACT, ifMatch, NEVER_GIVEN_TAG } from "../probe/if-match-forms.ts";
-import { BY_MAKER } from "../probe/own-customers.ts";
-import { contendersOf, letGo } from "../probe/race.ts";
-import { NEEDS } from "../probe/refused.ts";
+} from "../probe/counters/counters.ts";
+import { contendersOf, letGo } from "../probe/races/race.ts";
+import { together } from "../probe/races/together.ts";
+import { NEEDS } from "../probe/refusals/refused.ts";
+import { firstOfEach, INEXACT, ifMatch, NEVER_GIVEN_TAG } from "../probe/requests/if-match-forms.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import type { Method } from "../probe/snapshot.ts";
-import { together } from "../probe/together.ts";
 import type { AskOptions, Lines } from "../probe/trial.ts";
 
 const hurts = "The rollout of the precondition is steered by numbers that are wrong.";

@@ -5,9 +5,9 @@ import { CouldNotRun, NotApplicable } from "../http/outcome-signal.ts";
 import type { Seen } from "../http/wire.ts";
 import { getOf, type Written } from "../probe/answered.ts";
 import type { Attempt } from "../probe/attempt.ts";
-import { showsCustomer } from "../probe/existence.ts";
-import { ifMatch } from "../probe/if-match-forms.ts";
-import { pathEnd } from "../probe/other-paths.ts";
+import { showsCustomer } from "../probe/callers/existence.ts";
+import { ifMatch } from "../probe/requests/if-match-forms.ts";
+import { pathEnd } from "../probe/requests/other-paths.ts";
 import { type Rule, rule } from "../probe/rule.ts";
 import { plain } from "../target/names.ts";
 

@@ -15,9 +15,9 @@ import {
 import { checkTransport } from "../http/transport-check.ts";
 import { ownAsk, Wire } from "../http/wire.ts";
 import { Attempt } from "../probe/attempt.ts";
+import { readEarly } from "../probe/callers/read-early.ts";
 import type { Kit } from "../probe/kit.ts";
-import { readEarly } from "../probe/read-early.ts";
-import { refuseEarly } from "../probe/refused-early.ts";
+import { refuseEarly } from "../probe/refusals/refused-early.ts";
 import type { Rule } from "../probe/rule.ts";
 import { type Finding, makeReport, type RunFacts } from "../report/make.ts";
 import type { Report } from "../report/schema.ts";

@@ -6,8 +6,8 @@
 
 import { CouldNotRun } from "../http/outcome-signal.ts";
 import type { Kit } from "../probe/kit.ts";
+import { together } from "../probe/races/together.ts";
 import type { Rule } from "../probe/rule.ts";
-import { together } from "../probe/together.ts";
 
 /** Each rule stands behind those that it names in `after`; else the order is kept. */
 export function inOrder(rules: readonly Rule[]): Rule[] {

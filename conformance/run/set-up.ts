@@ -4,7 +4,7 @@ import { headerValue } from "../http/http-reply.ts";
 import { CouldNotRun, NoReply, Unreachable } from "../http/outcome-signal.ts";
 import { isGone } from "../http/status.ts";
 import { type Ask, ownAsk, type Seen } from "../http/wire.ts";
-import { Counters } from "../probe/counters.ts";
+import { Counters } from "../probe/counters/counters.ts";
 import type { Kit } from "../probe/kit.ts";
 import { Weather } from "../probe/weather.ts";
 

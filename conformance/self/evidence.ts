@@ -2,7 +2,7 @@
  * Whether each failure of a report shows the exchange that proves it: it is there, and its method, header, status,
  * control request and read-back are those that the finding speaks of.
  */
-import { visible } from "../probe/tag-forms.ts";
+import { visible } from "../probe/requests/tag-forms.ts";
 import type { Evidence, Exchange, Report, RuleResult } from "../report/schema.ts";
 
 const METHOD = /^(GET|HEAD|POST|PUT|PATCH|DELETE) (?:with|without|to|of|\?)/;

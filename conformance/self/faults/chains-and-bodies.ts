@@ -18,7 +18,7 @@ import {
   untagged,
   write,
 } from "../turn.ts";
-import { keeping } from "./versions.ts";
+import { keeping } from "./etag/versions.ts";
 import { storing } from "./writes.ts";
 
 /** Tags that stay although the customer is written. */

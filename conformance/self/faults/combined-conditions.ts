@@ -4,8 +4,8 @@ import { headerLines, type Reply, type Request } from "../service/http-socket.ts
 import { isWrite } from "../service/seams.ts";
 import type { Service } from "../service/service.ts";
 import { by, on, projectedRead, spoiling, untagged, write } from "../turn.ts";
-import { privileged } from "./tenants.ts";
-import { isFresh, unguarded, unshaped } from "./usual-reads.ts";
+import { privileged } from "./callers/tenants.ts";
+import { isFresh, unguarded, unshaped } from "./reads/usual-reads.ts";
 
 const isBy =
   (caller: "limited" | "other") =>
