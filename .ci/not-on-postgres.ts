@@ -7,9 +7,9 @@ export const NOT_ON_POSTGRES: Readonly<Record<string, string>> = {
   "server/storage/database-url/copy-database":
     "copies between files; tests/system/postgres/copy.system.ts copies to PostgreSQL",
   "server/storage/staged-token": "a file, whatever the engine",
-  "server/storage/key-purge":
+  "server/storage/customers/key-purge":
     "counts rows in a file; the contract of customer stores deletes expired keys on PostgreSQL",
-  "server/storage/audit-retention":
+  "server/storage/audit/audit-retention":
     "writes rows with earlier times into a file; the contract of audit stores deletes old rows on PostgreSQL",
   "server/http/page-turns":
     "compares replies by their order, which one event loop decides; on PostgreSQL backends and their disk do",

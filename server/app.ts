@@ -1,8 +1,8 @@
 import { Elysia } from "elysia";
 import type { MaybePromise } from "./domain/maybe-promise.ts";
-import { METHODS } from "./domain/policy.ts";
+import type { TrustedProxies } from "./domain/network/trusted-proxies.ts";
+import { METHODS } from "./domain/policy/policy.ts";
 import { ok, refuse } from "./domain/problem.ts";
-import type { TrustedProxies } from "./domain/trusted-proxies.ts";
 import type { Access, Handler } from "./http/handler.ts";
 import { Pipeline, type PipelineParts } from "./http/pipeline.ts";
 import { replyHeaders } from "./http/reply/reply.ts";

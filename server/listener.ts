@@ -1,7 +1,7 @@
 import type { Elysia } from "elysia";
 import type { TlsFiles } from "./config/tls-files.ts";
 import { CommandRefused } from "./domain/command-refused.ts";
-import { hostInUrl } from "./domain/network.ts";
+import { hostInUrl } from "./domain/network/network.ts";
 
 export type Address = {
   readonly host: string;

@@ -7,8 +7,8 @@ import { Pool, type QueryResult } from "pg";
 import packageJson from "../../package.json";
 import { createApp } from "../app.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "../config/policy-file.ts";
-import type { CustomerFields } from "../domain/customer.ts";
-import { foldEmail } from "../domain/email.ts";
+import type { CustomerFields } from "../domain/customer/customer.ts";
+import { foldEmail } from "../domain/customer/email.ts";
 import { drawRowVersion, type RowVersion } from "../domain/entity-tag.ts";
 import { andThen } from "../domain/maybe-promise.ts";
 import { pick } from "../domain/pick.ts";
@@ -16,11 +16,11 @@ import { Cors } from "../http/cors.ts";
 import { CallerLimits } from "../http/limits/caller-limits.ts";
 import { SignIn } from "../issuers/sign-in.ts";
 import { Listener } from "../listener.ts";
-import type { CustomerStore } from "../storage/customer-store.ts";
+import type { CustomerStore } from "../storage/customers/customer-store.ts";
 import { PostgresStorage } from "../storage/postgres/postgres-storage.ts";
-import type { Caller, TokenStore } from "../storage/token-store.ts";
-import { openLog } from "../telemetry/log.ts";
-import { Metrics } from "../telemetry/metrics.ts";
+import type { Caller, TokenStore } from "../storage/tokens/token-store.ts";
+import { openLog } from "../telemetry/log/log.ts";
+import { Metrics } from "../telemetry/metrics/metrics.ts";
 
 /** What pg takes by default. */
 const CONNECTIONS = 10;

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, writeFileSync } from "node:fs";
 import { CHAIN_START } from "../domain/audit/audit-chain.ts";
+import { sealBacklog } from "../storage/audit/sealing-timer.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
-import { sealBacklog } from "../storage/sealing-timer.ts";
 import { connect } from "../storage/sqlite/files/sqlite-database.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
 import { Workplace } from "../tests/support/server-process.ts";

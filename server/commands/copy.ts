@@ -1,7 +1,7 @@
 import { isatty } from "node:tty";
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { maskPassword } from "../domain/mask-password.ts";
+import { maskPassword } from "../domain/text/mask-password.ts";
 import type { CopyProgress, CopyReport } from "../storage/copy/copy-rows.ts";
 import { copyDatabase } from "../storage/database-url/copy-database.ts";
 import { databaseUrlFault, MEMORY_URL } from "../storage/database-url/open-storage.ts";

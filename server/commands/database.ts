@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { maskPassword } from "../domain/mask-password.ts";
+import { maskPassword } from "../domain/text/mask-password.ts";
 import { databaseExists, isInMemory, MEMORY_URL, openStorage } from "../storage/database-url/open-storage.ts";
 import { isPostgresUrl, parsePostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { checkPostgres } from "../storage/postgres/postgres-check.ts";

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { hostInUrl } from "../domain/network.ts";
+import { hostInUrl } from "../domain/network/network.ts";
 import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";
 

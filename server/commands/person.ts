@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { parseCustomerId } from "../domain/customer-id.ts";
+import { parseCustomerId } from "../domain/customer/customer-id.ts";
 import { exportPerson } from "../storage/person-export.ts";
 import { type FoundCustomer, findPerson, isSelected } from "../storage/person-search.ts";
 import type { Storage } from "../storage/storage.ts";

@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 import { readPolicyFile } from "../config/policy-file.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { DAY_MS, dayOf } from "../domain/iso-time.ts";
-import type { Issuer } from "../domain/issuer.ts";
-import type { Quotas } from "../domain/limits.ts";
-import type { Enforcement, Policy } from "../domain/policy.ts";
-import type { Quota } from "../domain/token-bucket.ts";
+import type { Issuer } from "../domain/policy/issuer.ts";
+import type { Quotas } from "../domain/policy/limits.ts";
+import type { Enforcement, Policy } from "../domain/policy/policy.ts";
+import type { Quota } from "../domain/policy/token-bucket.ts";
+import { DAY_MS, dayOf } from "../domain/text/iso-time.ts";
 import type { KeyFetch } from "../issuers/issuer-keys.ts";
 import { print } from "./print.ts";
 

@@ -1,6 +1,6 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { maskPassword } from "../domain/mask-password.ts";
+import { maskPassword } from "../domain/text/mask-password.ts";
 import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { migratePostgres } from "../storage/postgres/migrate-postgres.ts";
 import { grantsFor } from "../storage/postgres/schema/grants.ts";

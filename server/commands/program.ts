@@ -3,7 +3,7 @@ import { Command, CommanderError, type OutputConfiguration } from "commander";
 import { flagOf, variableOf } from "../config/settings.ts";
 import { DamagedValues } from "../domain/audit/kept-values.ts";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { StoreUnavailable } from "../storage/customer-store.ts";
+import { StoreUnavailable } from "../storage/customers/customer-store.ts";
 import { VERSION_LINE } from "../version.ts";
 import { addAuditCommands } from "./audit.ts";
 import { addCopyCommand } from "./copy.ts";

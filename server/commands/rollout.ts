@@ -1,11 +1,11 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { DAY_MS, dayOf, isoTime } from "../domain/iso-time.ts";
-import { type Enforcement, isEnforced } from "../domain/policy.ts";
+import { type Enforcement, isEnforced } from "../domain/policy/policy.ts";
 import { CLEAN_DAYS, type ClientReadiness, readinessOf } from "../domain/rollout/client-readiness.ts";
 import { type EnforcementPlan, planOf } from "../domain/rollout/enforcement-plan.ts";
 import { DAYS_KEPT, firstDayKept, sumBySeries, type WriteCount } from "../domain/rollout/write-count.ts";
-import { allCounts } from "../storage/write-count-store.ts";
+import { DAY_MS, dayOf, isoTime } from "../domain/text/iso-time.ts";
+import { allCounts } from "../storage/write-counts/write-count-store.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./database.ts";
 import { print } from "./print.ts";
 import { settingsOf, withSettings } from "./setting-options.ts";

@@ -1,7 +1,7 @@
 import type { Command } from "commander";
 import { readConfig } from "../config/config.ts";
 import { SETTING_NAMES } from "../config/settings.ts";
-import { nearest } from "../domain/nearest.ts";
+import { nearest } from "../domain/text/nearest.ts";
 import { curlLines } from "../first-start.ts";
 import type { RunningService } from "../service.ts";
 import { OutputLost, print } from "./print.ts";

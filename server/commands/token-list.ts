@@ -1,8 +1,8 @@
-import { FIELD_NAMES } from "../domain/field-registry.ts";
-import { isoTime } from "../domain/iso-time.ts";
-import { type Policy, rightsOf } from "../domain/policy.ts";
-import { OPERATIONS } from "../domain/rights.ts";
-import type { TokenRecord } from "../storage/token-store.ts";
+import { FIELD_NAMES } from "../domain/customer/field-registry.ts";
+import { type Policy, rightsOf } from "../domain/policy/policy.ts";
+import { OPERATIONS } from "../domain/policy/rights.ts";
+import { isoTime } from "../domain/text/iso-time.ts";
+import type { TokenRecord } from "../storage/tokens/token-store.ts";
 import { shownTime, table } from "./table.ts";
 
 const HEADINGS = [

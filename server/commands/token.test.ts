@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, writeFileSync } from "node:fs";
 import { readPolicyFile } from "../config/policy-file.ts";
-import { tokenDigest } from "../storage/bearer-token.ts";
+import { tokenDigest } from "../storage/tokens/bearer-token.ts";
 import { ENGINE } from "../tests/support/postgres-databases.ts";
 import {
   type CommandOutcome,

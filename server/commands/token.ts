@@ -1,9 +1,9 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
-import { maskPassword } from "../domain/mask-password.ts";
-import { tokenPrefix } from "../storage/bearer-token.ts";
+import { maskPassword } from "../domain/text/mask-password.ts";
 import { databaseExists } from "../storage/database-url/open-storage.ts";
-import type { NotOneToken, RotationTerms, TokenHolder, TokenStore } from "../storage/token-store.ts";
+import { tokenPrefix } from "../storage/tokens/bearer-token.ts";
+import type { NotOneToken, RotationTerms, TokenHolder, TokenStore } from "../storage/tokens/token-store.ts";
 import {
   DATABASE_SETTINGS,
   databaseOf,

@@ -1,5 +1,11 @@
 import { describe, expect, test } from "bun:test";
-import { type Enforcement, isEnforced, type Policy, rightsOf, WRITE_METHODS } from "../domain/policy.ts";
+import {
+  type Enforcement,
+  isEnforced,
+  type Policy,
+  rightsOf,
+  WRITE_METHODS,
+} from "../domain/policy/policy.ts";
 import { BUILT_IN_POLICY, readPolicyText } from "./policy-file.ts";
 
 function policyOf(text: string): Policy {

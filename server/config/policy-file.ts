@@ -1,6 +1,6 @@
 import { parse, TomlError } from "smol-toml";
-import { dayOf } from "../domain/iso-time.ts";
-import { type Enforcement, type PolicyResult, readPolicy } from "../domain/policy.ts";
+import { type Enforcement, type PolicyResult, readPolicy } from "../domain/policy/policy.ts";
+import { dayOf } from "../domain/text/iso-time.ts";
 import { readRegularFile } from "./regular-file.ts";
 
 /** The policy of a service without a policy file. */

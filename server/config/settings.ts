@@ -1,7 +1,7 @@
 import { isIP } from "node:net";
-import { maskPassword } from "../domain/mask-password.ts";
-import type { Policy } from "../domain/policy.ts";
-import { networkFault, TrustedProxies } from "../domain/trusted-proxies.ts";
+import { networkFault, TrustedProxies } from "../domain/network/trusted-proxies.ts";
+import type { Policy } from "../domain/policy/policy.ts";
+import { maskPassword } from "../domain/text/mask-password.ts";
 import { DEFAULT_DATABASE_URL, databaseUrlFault, MEMORY_URL } from "../storage/database-url/open-storage.ts";
 import { DATABASE_MEMORY_MIB, LOCK_WAIT_MS } from "../storage/storage.ts";
 import { readPolicyFile } from "./policy-file.ts";

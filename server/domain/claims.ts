@@ -1,5 +1,5 @@
-import { type Issuer, NAME_PATTERN, type NameRule } from "./issuer.ts";
-import type { Policy } from "./policy.ts";
+import { type Issuer, NAME_PATTERN, type NameRule } from "./policy/issuer.ts";
+import type { Policy } from "./policy/policy.ts";
 import { ok, type Result, refuse } from "./problem.ts";
 
 /** What a signed token says, once its signature and its times are verified. */

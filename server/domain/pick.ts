@@ -1,4 +1,4 @@
-import type { CustomerFields } from "./customer.ts";
+import type { CustomerFields } from "./customer/customer.ts";
 import type { Projection } from "./projection.ts";
 
 /** Those of these fields that the projection shows. */

@@ -1,7 +1,7 @@
 import { type Static, Type } from "@sinclair/typebox";
-import { LISTED_CHANGES_MAX, type NamedChange } from "./change.ts";
-import { FIELD_NAMES } from "./field-registry.ts";
-import { LIMIT_NAMES } from "./limits.ts";
+import { LISTED_CHANGES_MAX, type NamedChange } from "./customer/change.ts";
+import { FIELD_NAMES } from "./customer/field-registry.ts";
+import { LIMIT_NAMES } from "./policy/limits.ts";
 import { DIAGNOSES } from "./precondition.ts";
 
 /**

@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { FIELD_NAMES, type FieldName } from "./field-registry.ts";
+import { FIELD_NAMES, type FieldName } from "./customer/field-registry.ts";
 import { defaultProjection, FIELDS_MAX, hidesDefaultField, parseFields, projectionOf } from "./projection.ts";
 
 const EVERYTHING = new Set(FIELD_NAMES);

@@ -1,7 +1,7 @@
-import { FIELD_NAMES, FIELD_REGISTRY, type FieldName, isFieldName } from "./field-registry.ts";
-import { nearest } from "./nearest.ts";
+import { FIELD_NAMES, FIELD_REGISTRY, type FieldName, isFieldName } from "./customer/field-registry.ts";
 import { trimBlanks } from "./precondition.ts";
 import { ok, type Result, refuse } from "./problem.ts";
+import { nearest } from "./text/nearest.ts";
 
 /** Which fields an answer shows, in registry order. */
 export type Projection =

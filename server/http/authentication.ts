@@ -1,8 +1,8 @@
 import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
-import { type Policy, rightsOf } from "../domain/policy.ts";
+import { type Policy, rightsOf } from "../domain/policy/policy.ts";
 import { ok, type Result, refuse } from "../domain/problem.ts";
 import type { SignIn } from "../issuers/sign-in.ts";
-import type { Caller, TokenStore } from "../storage/token-store.ts";
+import type { Caller, TokenStore } from "../storage/tokens/token-store.ts";
 
 /** Looks up a caller by a token of the service. */
 export type TokenLookup = Pick<TokenStore, "find">;

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
-import { FIELD_NAMES } from "../domain/field-registry.ts";
+import { FIELD_NAMES } from "../domain/customer/field-registry.ts";
 import { TestService } from "../tests/support/test-service.ts";
 
 const service = await TestService.start();

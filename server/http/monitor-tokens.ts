@@ -1,5 +1,5 @@
-import { StoreUnavailable } from "../storage/customer-store.ts";
-import type { Caller } from "../storage/token-store.ts";
+import { StoreUnavailable } from "../storage/customers/customer-store.ts";
+import type { Caller } from "../storage/tokens/token-store.ts";
 import { withinTime } from "../telemetry/last-answer.ts";
 import type { TokenLookup } from "./authentication.ts";
 

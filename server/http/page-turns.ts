@@ -1,4 +1,4 @@
-import { PAGE_LIMIT_MAX } from "../domain/customer.ts";
+import { PAGE_LIMIT_MAX } from "../domain/customer/customer.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 
 /** A page that waits for its turn. */

@@ -1,10 +1,10 @@
 import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
-import type { Policy } from "../domain/policy.ts";
+import type { Policy } from "../domain/policy/policy.ts";
 import { type Problem, type Refusal, type Result, refuse } from "../domain/problem.ts";
-import { StoreUnavailable } from "../storage/customer-store.ts";
-import { isExpiring } from "../storage/token-expiry.ts";
-import type { Log } from "../telemetry/log.ts";
-import type { Metrics } from "../telemetry/metrics.ts";
+import { StoreUnavailable } from "../storage/customers/customer-store.ts";
+import { isExpiring } from "../storage/tokens/token-expiry.ts";
+import type { Log } from "../telemetry/log/log.ts";
+import type { Metrics } from "../telemetry/metrics/metrics.ts";
 import {
   authenticate,
   type CallerLookup,

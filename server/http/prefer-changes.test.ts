@@ -1,8 +1,8 @@
 /** `Prefer: changes`: a 412 says who changed the customer since the version in If-Match. */
 import { afterAll, describe, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
-import type { AuditStore, HistoryQuery } from "../storage/audit-store.ts";
-import { StoreUnavailable } from "../storage/customer-store.ts";
+import type { AuditStore, HistoryQuery } from "../storage/audit/audit-store.ts";
+import { StoreUnavailable } from "../storage/customers/customer-store.ts";
 import type { Storage } from "../storage/storage.ts";
 import { ANY_WAY } from "../tests/support/storage-ways.ts";
 import { TestService } from "../tests/support/test-service.ts";

@@ -1,4 +1,4 @@
-import type { Caller } from "../storage/token-store.ts";
+import type { Caller } from "../storage/tokens/token-store.ts";
 import type { RateLimitFields } from "./limits/caller-limits.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { isTrustedAddress } from "../domain/issuer.ts";
+import { isTrustedAddress } from "../domain/policy/issuer.ts";
 
 export type FetchLimits = {
   /** For the whole document. */

@@ -1,5 +1,5 @@
 import { createLocalJWKSet, type JSONWebKeySet, type JWTVerifyGetKey } from "jose";
-import type { Issuer } from "../domain/issuer.ts";
+import type { Issuer } from "../domain/policy/issuer.ts";
 import { DocumentRefused, type FetchLimits, fetchDocument } from "./fetch-document.ts";
 
 /** The public keys of an issuer, as one fetch found them. */

@@ -1,10 +1,10 @@
 import { decodeJwt, decodeProtectedHeader, errors, jwtVerify } from "jose";
 import { type Claims, holderOf } from "../domain/claims.ts";
-import type { Issuer, RefusalReason, RefusedToken } from "../domain/issuer.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
-import type { Policy } from "../domain/policy.ts";
+import type { Issuer, RefusalReason, RefusedToken } from "../domain/policy/issuer.ts";
+import type { Policy } from "../domain/policy/policy.ts";
 import { ok, type Refusal, type Result, refuse } from "../domain/problem.ts";
-import type { Caller } from "../storage/token-store.ts";
+import type { Caller } from "../storage/tokens/token-store.ts";
 import { IssuerKeys, type IssuerKeysOptions, type KeySet } from "./issuer-keys.ts";
 import { VerifiedTokens } from "./verified-tokens.ts";
 

@@ -1,7 +1,7 @@
 import type { MaybePromise } from "../domain/maybe-promise.ts";
-import type { Enforcement } from "../domain/policy.ts";
+import type { Enforcement } from "../domain/policy/policy.ts";
+import type { Rights } from "../domain/policy/rights.ts";
 import type { Result } from "../domain/problem.ts";
-import type { Rights } from "../domain/rights.ts";
 
 /** Who calls, what it may do, which writes need If-Match, and when: all of one look. */
 export type Authority = {

@@ -1,4 +1,4 @@
-import { type CustomerChanges, PATCH_BODY, REPLACEMENT_BODY } from "../domain/customer.ts";
+import { type CustomerChanges, PATCH_BODY, REPLACEMENT_BODY } from "../domain/customer/customer.ts";
 import { flatMap, type MemberFault, ok, type Result } from "../domain/problem.ts";
 import { BodySchema } from "./body-schema.ts";
 import type { Call } from "./call.ts";

@@ -1,9 +1,9 @@
-import type { FieldName } from "../domain/field-registry.ts";
-import { isEnforced, type WriteMethod } from "../domain/policy.ts";
+import type { FieldName } from "../domain/customer/field-registry.ts";
+import { isEnforced, type WriteMethod } from "../domain/policy/policy.ts";
+import type { Operation, Rights } from "../domain/policy/rights.ts";
 import { type Preconditions, readPreconditions } from "../domain/precondition.ts";
 import { flatMap, ok, type Refusal, type Result, refuse } from "../domain/problem.ts";
 import { defaultProjection, type Projection, parseFields } from "../domain/projection.ts";
-import type { Operation, Rights } from "../domain/rights.ts";
 import type { Authority, Call } from "./call.ts";
 import { readQuery } from "./query.ts";
 

@@ -1,21 +1,21 @@
 import type { WriteOrigin } from "../domain/audit/audit-entry.ts";
-import type { CustomerChanges, CustomerFields } from "../domain/customer.ts";
-import { parseCustomerId } from "../domain/customer-id.ts";
+import type { CustomerChanges, CustomerFields } from "../domain/customer/customer.ts";
+import { parseCustomerId } from "../domain/customer/customer-id.ts";
+import { FIELD_NAMES, type FieldName } from "../domain/customer/field-registry.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
-import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
 import { pick } from "../domain/pick.ts";
-import type { WriteMethod } from "../domain/policy.ts";
+import type { WriteMethod } from "../domain/policy/policy.ts";
+import type { Operation } from "../domain/policy/rights.ts";
 import { diagnose, expectedVersion, failedPrecondition, type Preconditions } from "../domain/precondition.ts";
 import { ok, type Refusal, type Result } from "../domain/problem.ts";
 import { NO_BODY, type Projection, projectionOf } from "../domain/projection.ts";
-import type { Operation } from "../domain/rights.ts";
 import type {
   CustomerStore,
   IdempotencyKey,
   RemoveOutcome,
   WriteOutcome,
   WriteTarget,
-} from "../storage/customer-store.ts";
+} from "../storage/customers/customer-store.ts";
 import type { Authority, Call } from "./call.ts";
 import {
   customerNotFound,

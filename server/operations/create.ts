@@ -1,9 +1,9 @@
-import { CREATION_BODY, type CustomerFields } from "../domain/customer.ts";
+import { CREATION_BODY, type CustomerFields } from "../domain/customer/customer.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
 import { pick } from "../domain/pick.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
 import type { Projection } from "../domain/projection.ts";
-import type { CustomerStore } from "../storage/customer-store.ts";
+import type { CustomerStore } from "../storage/customers/customer-store.ts";
 import { BodySchema } from "./body-schema.ts";
 import type { Authority, Call } from "./call.ts";
 import { JSON_TYPES, requireOperation, requireProjection } from "./checks.ts";

@@ -1,11 +1,11 @@
 import type { AuditEntry } from "../domain/audit/audit-entry.ts";
-import { LISTED_CHANGES_MAX, type NamedChange } from "../domain/change.ts";
+import { LISTED_CHANGES_MAX, type NamedChange } from "../domain/customer/change.ts";
+import type { FieldName } from "../domain/customer/field-registry.ts";
 import { formatEntityTag, parseEntityTag, type RowVersion } from "../domain/entity-tag.ts";
-import type { FieldName } from "../domain/field-registry.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { type Diagnosis, EXPLANATIONS, type Preconditions } from "../domain/precondition.ts";
 import { type Refusal, refuse } from "../domain/problem.ts";
-import type { HistoryQuery } from "../storage/audit-store.ts";
+import type { HistoryQuery } from "../storage/audit/audit-store.ts";
 import type { Authority, Call } from "./call.ts";
 import { namedChange } from "./history.ts";
 import { prefersChanges } from "./prefer.ts";

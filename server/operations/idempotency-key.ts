@@ -2,7 +2,7 @@ import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { trimBlanks } from "../domain/precondition.ts";
 import { ok, type Refusal, type Result, refuse } from "../domain/problem.ts";
 import type { Projection } from "../domain/projection.ts";
-import type { CustomerStore, IdempotencyKey } from "../storage/customer-store.ts";
+import type { CustomerStore, IdempotencyKey } from "../storage/customers/customer-store.ts";
 import type { Authority } from "./call.ts";
 
 /**

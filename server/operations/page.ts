@@ -1,7 +1,7 @@
-import type { CustomerStatus, FieldName } from "../domain/field-registry.ts";
+import type { CustomerStatus, FieldName } from "../domain/customer/field-registry.ts";
 import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 import { ok, type Result } from "../domain/problem.ts";
-import type { CustomerStore, StoredCustomer } from "../storage/customer-store.ts";
+import type { CustomerStore, StoredCustomer } from "../storage/customers/customer-store.ts";
 import type { Authority } from "./call.ts";
 import { projectionOfLists, requireReadable } from "./checks.ts";
 import { decryptCursor, encryptCursor } from "./page-cursor.ts";

@@ -1,10 +1,10 @@
-import { parseCustomerId } from "../domain/customer-id.ts";
+import { parseCustomerId } from "../domain/customer/customer-id.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
 import { andThen, type MaybePromise } from "../domain/maybe-promise.ts";
 import { diagnose, failedPrecondition, readPreconditions } from "../domain/precondition.ts";
 import { ok, type Result } from "../domain/problem.ts";
 import { hidesDefaultField } from "../domain/projection.ts";
-import type { CustomerStore, StoredCustomer } from "../storage/customer-store.ts";
+import type { CustomerStore, StoredCustomer } from "../storage/customers/customer-store.ts";
 import type { Call } from "./call.ts";
 import { customerNotFound, requireOperation, requireProjection } from "./checks.ts";
 import { preconditionFailed } from "./failed-precondition.ts";

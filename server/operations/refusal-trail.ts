@@ -1,4 +1,4 @@
-import type { AuditStore } from "../storage/audit-store.ts";
+import type { AuditStore } from "../storage/audit/audit-store.ts";
 
 /**
  * Maximum number of reads for refusals, at once and in one turn of the event loop. Without it, 512 clients that

@@ -1,6 +1,6 @@
-import { PAGE_LIMIT_DEFAULT, SEARCH_BODY } from "../domain/customer.ts";
-import { foldEmail } from "../domain/email.ts";
-import { FIELD_NAMES, type FieldName } from "../domain/field-registry.ts";
+import { PAGE_LIMIT_DEFAULT, SEARCH_BODY } from "../domain/customer/customer.ts";
+import { foldEmail } from "../domain/customer/email.ts";
+import { FIELD_NAMES, type FieldName } from "../domain/customer/field-registry.ts";
 import { trimBlanks } from "../domain/precondition.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
 import { BodySchema } from "./body-schema.ts";

@@ -1,7 +1,7 @@
 import type { AuditEntry } from "../domain/audit/audit-entry.ts";
 import { changedValues } from "../domain/audit/kept-values.ts";
-import { isoTime } from "../domain/iso-time.ts";
-import { historyPages } from "./history-pages.ts";
+import { isoTime } from "../domain/text/iso-time.ts";
+import { historyPages } from "./audit/history-pages.ts";
 import type { FoundCustomer } from "./person-search.ts";
 import { type KeptReply, REPLIES_PAGE } from "./person-store.ts";
 import type { Storage } from "./storage.ts";

@@ -1,7 +1,7 @@
 import { changedValues } from "../domain/audit/kept-values.ts";
-import { parseCustomerId } from "../domain/customer-id.ts";
-import { foldEmail } from "../domain/email.ts";
-import { historyPages } from "./history-pages.ts";
+import { parseCustomerId } from "../domain/customer/customer-id.ts";
+import { foldEmail } from "../domain/customer/email.ts";
+import { historyPages } from "./audit/history-pages.ts";
 import { VALUES_PAGE } from "./person-store.ts";
 import type { Storage } from "./storage.ts";
 

@@ -1,14 +1,14 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import type { CustomerFields } from "../domain/customer.ts";
+import type { CustomerFields } from "../domain/customer/customer.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { NO_BODY, projectionOf } from "../domain/projection.ts";
 import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
-import { reportOnChain } from "./chain-report.ts";
-import type { IdempotencyKey } from "./customer-store.ts";
+import { reportOnChain } from "./audit/chain-report.ts";
+import { sealBacklog } from "./audit/sealing-timer.ts";
+import type { IdempotencyKey } from "./customers/customer-store.ts";
 import { exportPerson } from "./person-export.ts";
 import { findPerson, isSelected } from "./person-search.ts";
 import { PERSON_ERASE, REPLIES_PAGE, VALUES_PAGE } from "./person-store.ts";
-import { sealBacklog } from "./sealing-timer.ts";
 import type { Storage } from "./storage.ts";
 
 const NOW = Date.UTC(2026, 0, 1);

@@ -1,5 +1,5 @@
 import type { AuditedOperation } from "../domain/audit/audit-entry.ts";
-import type { CustomerFields, NewCustomer } from "../domain/customer.ts";
+import type { CustomerFields, NewCustomer } from "../domain/customer/customer.ts";
 import type { RowVersion } from "../domain/entity-tag.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 

@@ -1,9 +1,9 @@
 import type { MaybePromise } from "../domain/maybe-promise.ts";
-import type { AuditStore } from "./audit-store.ts";
-import type { CustomerStore } from "./customer-store.ts";
+import type { AuditStore } from "./audit/audit-store.ts";
+import type { CustomerStore } from "./customers/customer-store.ts";
 import type { PersonStore } from "./person-store.ts";
-import type { TokenStore } from "./token-store.ts";
-import type { WriteCountStore } from "./write-count-store.ts";
+import type { TokenStore } from "./tokens/token-store.ts";
+import type { WriteCountStore } from "./write-counts/write-count-store.ts";
 
 /** What the first start on an empty database made. */
 export type FirstStart = {

@@ -1,4 +1,4 @@
-import { WRITE_METHODS, type WriteMethod } from "../domain/policy.ts";
+import { WRITE_METHODS, type WriteMethod } from "../domain/policy/policy.ts";
 import { readPreconditions } from "../domain/precondition.ts";
 import type { WriteKind } from "../domain/rollout/write-count.ts";
 import type { AnsweredRequest } from "./answered-request.ts";

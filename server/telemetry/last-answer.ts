@@ -1,4 +1,4 @@
-import { StoreUnavailable } from "../storage/customer-store.ts";
+import { StoreUnavailable } from "../storage/customers/customer-store.ts";
 
 /**
  * How long a scrape waits for the store. One that does not answer would otherwise keep

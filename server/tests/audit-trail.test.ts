@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import type { ChainedEntry } from "../domain/audit/audit-chain.ts";
 import { parseEntityTag } from "../domain/entity-tag.ts";
-import { sealBacklog } from "../storage/sealing-timer.ts";
+import { sealBacklog } from "../storage/audit/sealing-timer.ts";
 import { TestService } from "./support/test-service.ts";
 
 const ROLES = BUILT_IN_POLICY.slice(0, BUILT_IN_POLICY.indexOf("[enforcement]"));

@@ -1,5 +1,5 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
-import type { Scope } from "../domain/scope.ts";
+import type { Scope } from "../domain/policy/scope.ts";
 import { bodyLater } from "./support/body-later.ts";
 import type { RawReply } from "./support/raw-exchange.ts";
 import { TestService } from "./support/test-service.ts";

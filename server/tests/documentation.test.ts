@@ -7,7 +7,7 @@ import { createProgram } from "../commands/program.ts";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import { flagOf, SETTING_NAMES, SETTINGS, variableOf } from "../config/settings.ts";
 import { PROBLEMS } from "../domain/problem.ts";
-import { Metrics } from "../telemetry/metrics.ts";
+import { Metrics } from "../telemetry/metrics/metrics.ts";
 
 const SERVER = join(import.meta.dir, "..");
 const read = (file: string): Promise<string> => Bun.file(join(SERVER, file)).text();

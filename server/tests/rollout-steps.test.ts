@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
-import { DAY_MS, dayOf } from "../domain/iso-time.ts";
 import { countOf, type WriteKind } from "../domain/rollout/write-count.ts";
+import { DAY_MS, dayOf } from "../domain/text/iso-time.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
 import { seriesOf } from "./support/metric-series.ts";
 import { type ServerProcess, Workplace } from "./support/server-process.ts";

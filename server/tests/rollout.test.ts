@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
-import { WRITE_METHODS, type WriteMethod } from "../domain/policy.ts";
+import { WRITE_METHODS, type WriteMethod } from "../domain/policy/policy.ts";
 import { firstDayKept } from "../domain/rollout/write-count.ts";
-import { allCounts } from "../storage/write-count-store.ts";
+import { allCounts } from "../storage/write-counts/write-count-store.ts";
 import { movedIn, requestSeries, scrape, writeSeries } from "./support/metric-series.ts";
 import { TestService } from "./support/test-service.ts";
 

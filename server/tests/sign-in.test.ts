@@ -4,8 +4,8 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:tes
 import { writeFileSync } from "node:fs";
 import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
-import type { RefusalReason } from "../domain/issuer.ts";
-import { sealBacklog } from "../storage/sealing-timer.ts";
+import type { RefusalReason } from "../domain/policy/issuer.ts";
+import { sealBacklog } from "../storage/audit/sealing-timer.ts";
 import { bodyLater } from "./support/body-later.ts";
 import { scrape } from "./support/metric-series.ts";
 import { selfSignedCertificate } from "./support/self-signed-certificate.ts";

@@ -1,5 +1,5 @@
+import type { FieldName } from "../customer/field-registry.ts";
 import type { RowVersion } from "../entity-tag.ts";
-import type { FieldName } from "../field-registry.ts";
 import type { KeptValues } from "./kept-values.ts";
 
 export type AuditedOperation = "create" | "replace" | "patch" | "delete" | "erase";

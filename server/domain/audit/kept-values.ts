@@ -1,4 +1,4 @@
-import type { ChangedValues } from "../change.ts";
+import type { ChangedValues } from "../customer/change.ts";
 
 /**
  * Values as a store keeps them beside their row of the audit trail. The row has only their digest, so that

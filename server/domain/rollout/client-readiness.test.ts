@@ -1,6 +1,6 @@
 import { describe, expect, test } from "bun:test";
-import { DAY_MS } from "../iso-time.ts";
-import { type Enforcement, WRITE_METHODS, type WriteMethod } from "../policy.ts";
+import { type Enforcement, WRITE_METHODS, type WriteMethod } from "../policy/policy.ts";
+import { DAY_MS } from "../text/iso-time.ts";
 import { type ClientState, readinessOf } from "./client-readiness.ts";
 import { planOf } from "./enforcement-plan.ts";
 import { countOf, sumOf, type WriteCount, type WriteKind } from "./write-count.ts";

@@ -1,5 +1,5 @@
-import { DAY_MS } from "../iso-time.ts";
-import { type Enforcement, isEnforced, type WriteMethod } from "../policy.ts";
+import { type Enforcement, isEnforced, type WriteMethod } from "../policy/policy.ts";
+import { DAY_MS } from "../text/iso-time.ts";
 import { latest, type WriteCount } from "./write-count.ts";
 
 /**

@@ -1,4 +1,4 @@
-import { type Enforcement, isEnforced, WRITE_METHODS, type WriteMethod } from "../policy.ts";
+import { type Enforcement, isEnforced, WRITE_METHODS, type WriteMethod } from "../policy/policy.ts";
 import { CLEAN_DAYS, type ClientDay, type ClientReadiness, readinessOf } from "./client-readiness.ts";
 
 /** What a policy file can enforce now beyond what it does, without refusing a write of any client that was seen. */

@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { DAY_MS } from "../iso-time.ts";
+import { DAY_MS } from "../text/iso-time.ts";
 import { readinessOf } from "./client-readiness.ts";
 import { ObservedWrites } from "./observed-writes.ts";
 import { countOf, OTHER_VERSIONS, VERSIONS_MAX, type WriteCount } from "./write-count.ts";

@@ -1,5 +1,5 @@
-import { DAY_MS, dayOf } from "../iso-time.ts";
-import type { WriteMethod } from "../policy.ts";
+import type { WriteMethod } from "../policy/policy.ts";
+import { DAY_MS, dayOf } from "../text/iso-time.ts";
 
 /** How often one version of a client wrote by one method on one day, and how many of these writes had If-Match. */
 export type WriteCount = {

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
-import type { TokenHolder } from "../../storage/token-store.ts";
-import { LimitMetrics } from "../../telemetry/limit-metrics.ts";
+import type { TokenHolder } from "../../storage/tokens/token-store.ts";
+import { LimitMetrics } from "../../telemetry/metrics/limit-metrics.ts";
 import { type Reply, TestService } from "../../tests/support/test-service.ts";
 import { CallerLimits } from "./caller-limits.ts";
 

@@ -1,14 +1,14 @@
+import { limitHolderOf } from "../../domain/network/network.ts";
 import {
   type Limit,
   type LimitName,
   type Limits,
   limitsOf,
   WRONG_TOKENS_OF_ADDRESS,
-} from "../../domain/limits.ts";
-import { limitHolderOf } from "../../domain/network.ts";
+} from "../../domain/policy/limits.ts";
+import { type Draw, draw, type Quota } from "../../domain/policy/token-bucket.ts";
 import { type Refusal, refuse } from "../../domain/problem.ts";
-import { type Draw, draw, type Quota } from "../../domain/token-bucket.ts";
-import type { LimitMetrics } from "../../telemetry/limit-metrics.ts";
+import type { LimitMetrics } from "../../telemetry/metrics/limit-metrics.ts";
 import { Buckets } from "./buckets.ts";
 
 /** The RateLimit fields of a reply (draft-ietf-httpapi-ratelimit-headers-10, structured fields). */

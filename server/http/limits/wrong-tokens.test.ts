@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
-import { WRONG_TOKENS } from "../../domain/limits.ts";
+import { WRONG_TOKENS } from "../../domain/policy/limits.ts";
 import { TestService } from "../../tests/support/test-service.ts";
 
 let service: TestService;

@@ -1,4 +1,4 @@
-import type { METHODS } from "../../domain/policy.ts";
+import type { METHODS } from "../../domain/policy/policy.ts";
 import { PROBLEMS, type ProblemCode } from "../../domain/problem.ts";
 import type { Access } from "../handler.ts";
 import { problemExample } from "../reply/problem-pages.ts";

@@ -1,5 +1,5 @@
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "../../domain/customer.ts";
-import { FIELD_NAMES, STATUSES } from "../../domain/field-registry.ts";
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "../../domain/customer/customer.ts";
+import { FIELD_NAMES, STATUSES } from "../../domain/customer/field-registry.ts";
 import { FIELDS_MAX } from "../../domain/projection.ts";
 import type { JsonSchema } from "./json-schema.ts";
 

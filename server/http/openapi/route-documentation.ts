@@ -5,8 +5,8 @@ import {
   PATCH_BODY,
   REPLACEMENT_BODY,
   SEARCH_BODY,
-} from "../../domain/customer.ts";
-import { FIELD_REGISTRY } from "../../domain/field-registry.ts";
+} from "../../domain/customer/customer.ts";
+import { FIELD_REGISTRY } from "../../domain/customer/field-registry.ts";
 import type { ProblemCode } from "../../domain/problem.ts";
 import { PATCH_TYPES } from "../../operations/change-customer.ts";
 import { JSON_TYPES } from "../../operations/checks.ts";

@@ -1,5 +1,5 @@
 import { formatEntityTag } from "../../domain/entity-tag.ts";
-import { dayOf } from "../../domain/iso-time.ts";
+import { dayOf } from "../../domain/text/iso-time.ts";
 import type { Written } from "../../operations/conditional-write.ts";
 import type { Created } from "../../operations/create.ts";
 import type { HistoryPage } from "../../operations/history.ts";

@@ -1,5 +1,5 @@
 import { andThen, type MaybePromise } from "../../domain/maybe-promise.ts";
-import { type Policy, rightsOf } from "../../domain/policy.ts";
+import { type Policy, rightsOf } from "../../domain/policy/policy.ts";
 import { flatMap, ok, type Result } from "../../domain/problem.ts";
 import type { Authority, Call } from "../../operations/call.ts";
 import { patch, replace } from "../../operations/change-customer.ts";
@@ -12,8 +12,8 @@ import { read } from "../../operations/read.ts";
 import { RefusalTrail } from "../../operations/refusal-trail.ts";
 import { remove } from "../../operations/remove.ts";
 import { search } from "../../operations/search.ts";
-import type { HistoryQuery } from "../../storage/audit-store.ts";
-import type { CustomerStore } from "../../storage/customer-store.ts";
+import type { HistoryQuery } from "../../storage/audit/audit-store.ts";
+import type { CustomerStore } from "../../storage/customers/customer-store.ts";
 import {
   authenticate,
   type CallerLookup,

@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { StoreUnavailable } from "../../storage/customer-store.ts";
+import { StoreUnavailable } from "../../storage/customers/customer-store.ts";
 import { openDatabase } from "../../storage/sqlite/files/sqlite-database.ts";
 import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";

@@ -1,7 +1,7 @@
 import { andThen, type MaybePromise } from "../../domain/maybe-promise.ts";
 import { ok } from "../../domain/problem.ts";
 import { readQuery } from "../../operations/query.ts";
-import type { Metrics } from "../../telemetry/metrics.ts";
+import type { Metrics } from "../../telemetry/metrics/metrics.ts";
 import type { Handler } from "../handler.ts";
 import { type Reply, replyHeaders } from "../reply/reply.ts";
 import { searchOf } from "../request-context.ts";

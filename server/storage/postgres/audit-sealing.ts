@@ -1,6 +1,6 @@
 import { CHAIN_START, type ChainLink, linkAfter } from "../../domain/audit/audit-chain.ts";
-import { auditEntry } from "../audit-row.ts";
-import { SEALED_MAX } from "../audit-store.ts";
+import { auditEntry } from "../audit/audit-row.ts";
+import { SEALED_MAX } from "../audit/audit-store.ts";
 import type { LaneConnection } from "./connection/lane.ts";
 import { arrayLiteral, columnsOf } from "./rows/array-literal.ts";
 import { type PostgresAuditRow, SELECT_AUDIT_ALONE } from "./rows/audit-sql.ts";

@@ -1,7 +1,7 @@
 import { readFileSync } from "node:fs";
 import { rootCertificates } from "node:tls";
 import { CommandRefused } from "../../domain/command-refused.ts";
-import { StoreUnavailable } from "../customer-store.ts";
+import { StoreUnavailable } from "../customers/customer-store.ts";
 import type { StorageOptions } from "../storage.ts";
 import { Lanes, type LanesOptions, POSTGRES_LIMITS, type PostgresLimits } from "./connection/lanes.ts";
 import { passwordOf } from "./connection/password-file.ts";

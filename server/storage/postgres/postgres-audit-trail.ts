@@ -1,6 +1,6 @@
 import { CHAIN_START } from "../../domain/audit/audit-chain.ts";
-import { AUDIT_TENANTS, auditEntry, chainedEntry } from "../audit-row.ts";
-import type { AuditStore } from "../audit-store.ts";
+import { AUDIT_TENANTS, auditEntry, chainedEntry } from "../audit/audit-row.ts";
+import type { AuditStore } from "../audit/audit-store.ts";
 import { sealRows } from "./audit-sealing.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import {

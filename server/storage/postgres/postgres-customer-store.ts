@@ -1,9 +1,9 @@
-import type { CustomerFields } from "../../domain/customer.ts";
-import { foldEmail } from "../../domain/email.ts";
+import type { CustomerFields } from "../../domain/customer/customer.ts";
+import { foldEmail } from "../../domain/customer/email.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
 import { pick } from "../../domain/pick.ts";
 import { NO_BODY } from "../../domain/projection.ts";
-import { type CustomerStore, PURGED_KEYS_MAX } from "../customer-store.ts";
+import { type CustomerStore, PURGED_KEYS_MAX } from "../customers/customer-store.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import type { BatchedReads } from "./reads/batched-reads.ts";
 import { columns, readText } from "./rows/customer-sql.ts";

@@ -1,9 +1,9 @@
 import { mkdirSync } from "node:fs";
 import { dirname, resolve } from "node:path";
-import { drawToken, tokenDigest } from "../bearer-token.ts";
-import { FIRST_START, FIRST_TENANT, SAMPLES } from "../samples.ts";
+import { FIRST_START, FIRST_TENANT, SAMPLES } from "../customers/samples.ts";
 import { publish, stage, stagedToken } from "../staged-token.ts";
 import type { FirstStart } from "../storage.ts";
+import { drawToken, tokenDigest } from "../tokens/bearer-token.ts";
 import type { LaneConnection } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { tokenParams } from "./postgres-token-store.ts";

@@ -1,5 +1,5 @@
 import { CommandRefused } from "../../domain/command-refused.ts";
-import type { CustomerFields, NewCustomer } from "../../domain/customer.ts";
+import type { CustomerFields, NewCustomer } from "../../domain/customer/customer.ts";
 import type { RowVersion } from "../../domain/entity-tag.ts";
 import {
   type Erased,

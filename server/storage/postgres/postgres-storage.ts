@@ -1,9 +1,9 @@
 import { CommandRefused } from "../../domain/command-refused.ts";
-import type { AuditStore } from "../audit-store.ts";
-import { type CustomerStore, StoreUnavailable } from "../customer-store.ts";
+import type { AuditStore } from "../audit/audit-store.ts";
+import { type CustomerStore, StoreUnavailable } from "../customers/customer-store.ts";
 import type { PersonStore } from "../person-store.ts";
 import type { FirstStart, Storage, StorageStats } from "../storage.ts";
-import type { WriteCountStore } from "../write-count-store.ts";
+import type { WriteCountStore } from "../write-counts/write-count-store.ts";
 import { type Lanes, WRITE_LANES } from "./connection/lanes.ts";
 import { failureOf, StatementFailed, wasCutOff } from "./connection/statement-failure.ts";
 import { makeSchema } from "./migrate-postgres.ts";

@@ -1,10 +1,10 @@
-import { storedScope } from "../../domain/scope.ts";
-import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
-import { StoreUnavailable } from "../customer-store.ts";
-import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";
-import { storedTime, TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../token-row.ts";
-import type { NotOneToken, TokenHolder, TokenStore } from "../token-store.ts";
-import { TokenUseNotes } from "../token-use-notes.ts";
+import { storedScope } from "../../domain/policy/scope.ts";
+import { StoreUnavailable } from "../customers/customer-store.ts";
+import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../tokens/bearer-token.ts";
+import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../tokens/token-expiry.ts";
+import { storedTime, TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../tokens/token-row.ts";
+import type { NotOneToken, TokenHolder, TokenStore } from "../tokens/token-store.ts";
+import { TokenUseNotes } from "../tokens/token-use-notes.ts";
 import type { Param } from "./connection/lane.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import type { BatchedReads } from "./reads/batched-reads.ts";

@@ -1,6 +1,11 @@
 import { boundVersions, type KnownVersion, type WriteCount } from "../../domain/rollout/write-count.ts";
-import { WRITE_COUNT_COLUMNS } from "../write-count-columns.ts";
-import { COUNTS_MAX, COUNTS_PAGE, countKeyParams, type WriteCountStore } from "../write-count-store.ts";
+import { WRITE_COUNT_COLUMNS } from "../write-counts/write-count-columns.ts";
+import {
+  COUNTS_MAX,
+  COUNTS_PAGE,
+  countKeyParams,
+  type WriteCountStore,
+} from "../write-counts/write-count-store.ts";
 import type { Lanes } from "./connection/lanes.ts";
 import { columnsOf } from "./rows/array-literal.ts";
 

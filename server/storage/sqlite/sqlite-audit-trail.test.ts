@@ -5,8 +5,8 @@ import { CHAIN_START, type ChainedEntry } from "../../domain/audit/audit-chain.t
 import { writeDatabase } from "../../tests/support/database-files.ts";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
 import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
-import { auditStoreContract } from "../audit-store.contract.ts";
-import { reportOnChain } from "../chain-report.ts";
+import { auditStoreContract } from "../audit/audit-store.contract.ts";
+import { reportOnChain } from "../audit/chain-report.ts";
 import { connect, openDatabase } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";

@@ -1,5 +1,5 @@
-import { AUDIT_TENANTS, type AuditRow, chainedEntry } from "../audit-row.ts";
-import type { AuditStore } from "../audit-store.ts";
+import { AUDIT_TENANTS, type AuditRow, chainedEntry } from "../audit/audit-row.ts";
+import type { AuditStore } from "../audit/audit-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { chainStart, SELECT_AUDIT, SELECT_AUDIT_ALONE } from "./statements/audit-rows.ts";

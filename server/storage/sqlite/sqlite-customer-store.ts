@@ -1,5 +1,5 @@
-import { foldEmail } from "../../domain/email.ts";
-import type { CustomerStore } from "../customer-store.ts";
+import { foldEmail } from "../../domain/customer/email.ts";
+import type { CustomerStore } from "../customers/customer-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./statements/customer-rows.ts";

@@ -1,7 +1,7 @@
-import { drawToken, tokenDigest } from "../bearer-token.ts";
-import { FIRST_START, FIRST_TENANT, SAMPLES } from "../samples.ts";
+import { FIRST_START, FIRST_TENANT, SAMPLES } from "../customers/samples.ts";
 import { publish, stage, stagedToken } from "../staged-token.ts";
 import type { FirstStart } from "../storage.ts";
+import { drawToken, tokenDigest } from "../tokens/bearer-token.ts";
 import { tokenFileOf } from "./files/token-file.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { newToken } from "./sqlite-token-store.ts";

@@ -1,4 +1,4 @@
-import type { CustomerFields } from "../../domain/customer.ts";
+import type { CustomerFields } from "../../domain/customer/customer.ts";
 import {
   type CustomerRecord,
   type PersonStore,

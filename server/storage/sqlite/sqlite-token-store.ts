@@ -1,9 +1,9 @@
-import { storedScope } from "../../domain/scope.ts";
-import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../bearer-token.ts";
-import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../token-expiry.ts";
-import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../token-row.ts";
-import type { Caller, TokenHolder, TokenStore } from "../token-store.ts";
-import { TokenUseNotes } from "../token-use-notes.ts";
+import { storedScope } from "../../domain/policy/scope.ts";
+import { drawToken, isToken, tokenDigest, tokenIdOf, tokenPrefix } from "../tokens/bearer-token.ts";
+import { expiringOf, NOTICE_MS_MAX, stillUsedOf, tokenExpiry } from "../tokens/token-expiry.ts";
+import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../tokens/token-row.ts";
+import type { Caller, TokenHolder, TokenStore } from "../tokens/token-store.ts";
+import { TokenUseNotes } from "../tokens/token-use-notes.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import type { NewToken, WhichToken } from "./statements/token-writes.ts";

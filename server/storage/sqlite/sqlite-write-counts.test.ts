@@ -1,6 +1,6 @@
 import { afterAll } from "bun:test";
 import { temporaryDirectory } from "../../tests/support/server-process.ts";
-import { writeCountStoreContract } from "../write-count-store.contract.ts";
+import { writeCountStoreContract } from "../write-counts/write-count-store.contract.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 
 const directory = temporaryDirectory();

@@ -1,5 +1,5 @@
 import type { WriteCount } from "../../domain/rollout/write-count.ts";
-import { COUNTS_PAGE, countKeyParams, type WriteCountStore } from "../write-count-store.ts";
+import { COUNTS_PAGE, countKeyParams, type WriteCountStore } from "../write-counts/write-count-store.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
 import { PAGE_OF_COUNTS } from "./statements/write-counts.ts";

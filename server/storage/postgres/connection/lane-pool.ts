@@ -1,4 +1,4 @@
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import type { Lane } from "./lane.ts";
 import { StatementFailed } from "./statement-failure.ts";
 

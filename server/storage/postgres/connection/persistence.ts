@@ -1,4 +1,4 @@
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import { failureOf, type StatementFailed } from "./statement-failure.ts";
 
 const FIRST_DELAY_MS = 5;

@@ -1,4 +1,4 @@
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import type { Param } from "../connection/lane.ts";
 import type { LanePool } from "../connection/lane-pool.ts";
 import { persist, unavailable } from "../connection/persistence.ts";

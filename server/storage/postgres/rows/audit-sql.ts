@@ -1,4 +1,4 @@
-import type { AuditRow } from "../../audit-row.ts";
+import type { AuditRow } from "../../audit/audit-row.ts";
 
 /** `id` and `number` are bigint, which Bun gives as text. */
 export type PostgresAuditRow = AuditRow & { readonly id: string; readonly number: string | null };

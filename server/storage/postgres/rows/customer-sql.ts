@@ -1,6 +1,6 @@
 import { AUDITED_FIELDS } from "../../../domain/audit/audit-entry.ts";
 import type { Projection } from "../../../domain/projection.ts";
-import { IDEMPOTENCY_KEY_MS } from "../../customer-store.ts";
+import { IDEMPOTENCY_KEY_MS } from "../../customers/customer-store.ts";
 
 /**
  * Every statement on customers. A batch comes as one array for each column (`unnest`), so that a batch

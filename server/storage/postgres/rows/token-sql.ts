@@ -1,4 +1,4 @@
-import { TOKEN_COLUMNS } from "../../token-row.ts";
+import { TOKEN_COLUMNS } from "../../tokens/token-row.ts";
 
 /**
  * $1 digests, hexadecimal. Every request asks this, so it is also how

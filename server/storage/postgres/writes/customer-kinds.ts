@@ -1,12 +1,12 @@
 import type { WriteOrigin } from "../../../domain/audit/audit-entry.ts";
 import { drawSalt } from "../../../domain/audit/kept-values.ts";
-import type { CustomerChanges, CustomerFields, NewCustomer } from "../../../domain/customer.ts";
-import { drawCustomerId } from "../../../domain/customer-id.ts";
-import { foldEmail } from "../../../domain/email.ts";
+import type { CustomerChanges, CustomerFields, NewCustomer } from "../../../domain/customer/customer.ts";
+import { drawCustomerId } from "../../../domain/customer/customer-id.ts";
+import { foldEmail } from "../../../domain/customer/email.ts";
 import { drawRowVersion, type RowVersion } from "../../../domain/entity-tag.ts";
 import { pick } from "../../../domain/pick.ts";
 import type { Projection } from "../../../domain/projection.ts";
-import { IDEMPOTENCY_KEY_MS, type IdempotencyKey, type WriteTarget } from "../../customer-store.ts";
+import { IDEMPOTENCY_KEY_MS, type IdempotencyKey, type WriteTarget } from "../../customers/customer-store.ts";
 import type { Param } from "../connection/lane.ts";
 import { arrayLiteral, columnsOf } from "../rows/array-literal.ts";
 import { createText, readText, removeText, updateText } from "../rows/customer-sql.ts";

@@ -5,7 +5,7 @@ import type {
   RemoveOutcome,
   WriteOutcome,
   WriteTarget,
-} from "../../customer-store.ts";
+} from "../../customers/customer-store.ts";
 import type { Param } from "../connection/lane.ts";
 
 export type Outcome = CreateOutcome | WriteOutcome | RemoveOutcome;

@@ -1,4 +1,4 @@
-import type { CustomerFields } from "../../../domain/customer.ts";
+import type { CustomerFields } from "../../../domain/customer/customer.ts";
 import type { LaneConnection } from "../connection/lane.ts";
 import { columnsOf } from "../rows/array-literal.ts";
 import { JUDGE_TEXT } from "../rows/customer-sql.ts";

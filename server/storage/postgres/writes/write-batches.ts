@@ -1,5 +1,5 @@
 import { isExpected } from "../../../domain/precondition.ts";
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import type { Commit } from "../../storage.ts";
 import type { LanePool } from "../connection/lane-pool.ts";
 import { retryDelayMs, unavailable, unknownOutcome } from "../connection/persistence.ts";

@@ -1,5 +1,5 @@
 import { type Database, SQLiteError, type Statement } from "bun:sqlite";
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import type { FileGuard } from "../files/file-guard.ts";
 import { SCHEMA_VERSION } from "../files/schema.ts";
 import { asStoreError, forgetPages, isBusy, schemaGuard } from "../files/sqlite-database.ts";

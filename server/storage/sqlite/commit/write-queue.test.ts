@@ -4,7 +4,7 @@ import { drawRowVersion } from "../../../domain/entity-tag.ts";
 import { projectionOf } from "../../../domain/projection.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
 import { TEST_ORIGIN } from "../../../tests/support/test-origin.ts";
-import { type IdempotencyKey, StoreUnavailable, type WriteTarget } from "../../customer-store.ts";
+import { type IdempotencyKey, StoreUnavailable, type WriteTarget } from "../../customers/customer-store.ts";
 import type { Commit } from "../../storage.ts";
 import { connect, openDatabase } from "../files/sqlite-database.ts";
 import { SqliteStorage } from "../sqlite-storage.ts";

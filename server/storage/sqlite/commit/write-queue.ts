@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from "node:timers/promises";
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import { type Commit, LOCK_WAIT_MS } from "../../storage.ts";
 import type { StatementCache } from "../statements/statement-cache.ts";
 import {

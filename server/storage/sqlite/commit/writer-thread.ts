@@ -1,4 +1,4 @@
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import type { WriteRequest } from "../statements/writes.ts";
 import type { BatchOutcome, Settled } from "./group-commit.ts";
 import type { FromThread, SettledText, ThreadDatabase, ToThread } from "./writer-thread-worker.ts";

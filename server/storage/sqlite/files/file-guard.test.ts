@@ -4,9 +4,9 @@ import { copyFileSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, 
 import { namesIn } from "../../../tests/support/database-files.ts";
 import { temporaryDirectory } from "../../../tests/support/server-process.ts";
 import { TEST_ORIGIN } from "../../../tests/support/test-origin.ts";
-import { drawToken } from "../../bearer-token.ts";
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import type { Commit } from "../../storage.ts";
+import { drawToken } from "../../tokens/bearer-token.ts";
 import { GroupCommit } from "../commit/group-commit.ts";
 import { SqliteStorage } from "../sqlite-storage.ts";
 import { FileGuard } from "./file-guard.ts";

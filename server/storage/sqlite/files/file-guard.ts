@@ -1,6 +1,6 @@
 import { constants, type Database } from "bun:sqlite";
 import { openSync, readSync, type Stats, statSync } from "node:fs";
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import { LOG_BYTES_MAX } from "./sqlite-database.ts";
 import { MEMORY } from "./sqlite-url.ts";
 

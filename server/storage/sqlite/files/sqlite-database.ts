@@ -2,7 +2,7 @@ import { Database, SQLiteError } from "bun:sqlite";
 import { accessSync, constants, existsSync, mkdirSync, statSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import { LOCK_WAIT_MS } from "../../storage.ts";
 import { FIRST_SCHEMA_VERSION, SCHEMA_VERSION, schemaSteps } from "./schema.ts";
 import { refuseLink, refuseSecondName } from "./second-name.ts";

@@ -1,5 +1,5 @@
 import type { Database, Statement } from "bun:sqlite";
-import { StoreUnavailable } from "../../customer-store.ts";
+import { StoreUnavailable } from "../../customers/customer-store.ts";
 import type { FileGuard } from "../files/file-guard.ts";
 import { asStoreError, forgetPages, schemaGuard } from "../files/sqlite-database.ts";
 import { type Params, StatementCache } from "../statements/statement-cache.ts";

@@ -6,8 +6,8 @@ import {
 } from "../../../domain/audit/audit-chain.ts";
 import type { AuditEntry } from "../../../domain/audit/audit-entry.ts";
 import { drawSalt, valuesDigest } from "../../../domain/audit/kept-values.ts";
-import type { ChangedValues } from "../../../domain/change.ts";
-import type { ChainStart } from "../../audit-store.ts";
+import type { ChangedValues } from "../../../domain/customer/change.ts";
+import type { ChainStart } from "../../audit/audit-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
 /**

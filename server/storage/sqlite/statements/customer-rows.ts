@@ -1,8 +1,8 @@
-import type { CustomerFields } from "../../../domain/customer.ts";
+import type { CustomerFields } from "../../../domain/customer/customer.ts";
 import type { RowVersion } from "../../../domain/entity-tag.ts";
 import { pick } from "../../../domain/pick.ts";
 import type { Projection } from "../../../domain/projection.ts";
-import type { StoredCustomer } from "../../customer-store.ts";
+import type { StoredCustomer } from "../../customers/customer-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
 export type CustomerRow = CustomerFields & { readonly row_version: RowVersion };

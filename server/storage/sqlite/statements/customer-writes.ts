@@ -1,10 +1,10 @@
 import { AUDITED_FIELDS, type WriteOrigin } from "../../../domain/audit/audit-entry.ts";
-import type { ChangedValues } from "../../../domain/change.ts";
-import type { CustomerChanges, CustomerFields, NewCustomer } from "../../../domain/customer.ts";
-import { drawCustomerId } from "../../../domain/customer-id.ts";
-import { foldEmail } from "../../../domain/email.ts";
+import type { ChangedValues } from "../../../domain/customer/change.ts";
+import type { CustomerChanges, CustomerFields, NewCustomer } from "../../../domain/customer/customer.ts";
+import { drawCustomerId } from "../../../domain/customer/customer-id.ts";
+import { foldEmail } from "../../../domain/customer/email.ts";
+import type { FieldName } from "../../../domain/customer/field-registry.ts";
 import { drawRowVersion, type RowVersion } from "../../../domain/entity-tag.ts";
-import type { FieldName } from "../../../domain/field-registry.ts";
 import { isExpected } from "../../../domain/precondition.ts";
 import type { Projection } from "../../../domain/projection.ts";
 import type {
@@ -13,7 +13,7 @@ import type {
   RemoveOutcome,
   WriteOutcome,
   WriteTarget,
-} from "../../customer-store.ts";
+} from "../../customers/customer-store.ts";
 import { appendAudit } from "./audit-rows.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
 import { forgetFields, once } from "./idempotency-keys.ts";

@@ -5,7 +5,7 @@ import {
   PURGED_KEYS_MAX,
   type RemoveOutcome,
   type WriteOutcome,
-} from "../../customer-store.ts";
+} from "../../customers/customer-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
 /** A write of its own, so that nobody's request pays for yesterday's keys. */

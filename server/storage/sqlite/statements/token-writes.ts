@@ -1,7 +1,13 @@
-import { tokenIdOf } from "../../bearer-token.ts";
-import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../../token-row.ts";
-import type { NotOneToken, RevokeOutcome, Rotated, RotationTerms, TokenHolder } from "../../token-store.ts";
-import type { TokenUse } from "../../token-use-notes.ts";
+import { tokenIdOf } from "../../tokens/bearer-token.ts";
+import { TOKEN_COLUMNS, type TokenRow, tokenRecord } from "../../tokens/token-row.ts";
+import type {
+  NotOneToken,
+  RevokeOutcome,
+  Rotated,
+  RotationTerms,
+  TokenHolder,
+} from "../../tokens/token-store.ts";
+import type { TokenUse } from "../../tokens/token-use-notes.ts";
 import type { Params, StatementCache } from "./statement-cache.ts";
 
 export type NewToken = {

@@ -1,6 +1,6 @@
 import { boundVersions, type KnownVersion, type WriteCount } from "../../../domain/rollout/write-count.ts";
-import { WRITE_COUNT_COLUMNS } from "../../write-count-columns.ts";
-import { COUNTS_MAX } from "../../write-count-store.ts";
+import { WRITE_COUNT_COLUMNS } from "../../write-counts/write-count-columns.ts";
+import { COUNTS_MAX } from "../../write-counts/write-count-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
 /** The writes on counts, on the writer's connection inside its transaction. */

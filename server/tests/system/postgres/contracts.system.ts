@@ -1,11 +1,11 @@
 import { afterAll } from "bun:test";
-import { auditStoreContract } from "../../../storage/audit-store.contract.ts";
-import { customerStoreContract } from "../../../storage/customer-store.contract.ts";
+import { auditStoreContract } from "../../../storage/audit/audit-store.contract.ts";
+import { customerStoreContract } from "../../../storage/customers/customer-store.contract.ts";
 import { personStoreContract } from "../../../storage/person-store.contract.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
-import { tokenStoreContract } from "../../../storage/token-store.contract.ts";
-import { writeCountStoreContract } from "../../../storage/write-count-store.contract.ts";
+import { tokenStoreContract } from "../../../storage/tokens/token-store.contract.ts";
+import { writeCountStoreContract } from "../../../storage/write-counts/write-count-store.contract.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 
 const cluster = await PostgresCluster.start();

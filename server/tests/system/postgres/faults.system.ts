@@ -1,7 +1,11 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import type { RowVersion } from "../../../domain/entity-tag.ts";
 import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
-import { type CustomerStore, StoreUnavailable, type WriteTarget } from "../../../storage/customer-store.ts";
+import {
+  type CustomerStore,
+  StoreUnavailable,
+  type WriteTarget,
+} from "../../../storage/customers/customer-store.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import type { ServerEvent } from "../../../storage/storage.ts";
 import { FaultyProxy } from "../../support/faulty-proxy.ts";

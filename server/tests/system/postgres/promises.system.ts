@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeEach, expect, test } from "bun:test";
 import { drawRowVersion, type RowVersion } from "../../../domain/entity-tag.ts";
 import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
-import type { CustomerStore, WriteTarget } from "../../../storage/customer-store.ts";
+import type { CustomerStore, WriteTarget } from "../../../storage/customers/customer-store.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import type { ServerEvent } from "../../../storage/storage.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";

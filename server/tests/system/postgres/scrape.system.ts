@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
-import type { TokenHolder } from "../../../storage/token-store.ts";
+import type { TokenHolder } from "../../../storage/tokens/token-store.ts";
 import { FaultyProxy } from "../../support/faulty-proxy.ts";
 import { PostgresCluster } from "../../support/postgres-cluster.ts";
 import { type Reply, TestService } from "../../support/test-service.ts";

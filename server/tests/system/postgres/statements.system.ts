@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
-import { FIELD_NAMES, type FieldName } from "../../../domain/field-registry.ts";
+import { FIELD_NAMES, type FieldName } from "../../../domain/customer/field-registry.ts";
 import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
