@@ -128,6 +128,7 @@ test("the last use of a token is noted with the network of the client", async ()
   await trusting.send("GET", "/customers", { caller, headers: { "x-forwarded-for": "203.0.113.7" } });
   let from: string | null | undefined = null;
   while (from === null) {
+    await new Promise(setImmediate);
     const tokens = await trusting.storage.tokens.list();
     from = tokens.find(({ client }) => client === caller.client)?.lastUsedFrom;
   }
