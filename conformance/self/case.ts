@@ -127,12 +127,17 @@ export async function runFault(fault: Fault, only: readonly string[] = []): Prom
   return verdict;
 }
 
-export async function runVariant(variant: Variant, only: readonly string[] = []): Promise<Verdict> {
+export async function runVariant(
+  variant: Variant,
+  only: readonly string[] = [],
+  mode: RunOptions["mode"] = "full",
+): Promise<Verdict> {
   const deployment = { ...PLAIN, ...variant.deployment };
   // A slow deployment is tested in lanes, which a pace would prevent.
   const rate = deployment.latencyMs > 0 ? undefined : OPTIONS.rate;
   const report = await against(deployment, undefined, variant, {
     only,
+    mode,
     rate,
     exclusive: !deployment.busyMetrics,
   });

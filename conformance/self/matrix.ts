@@ -8,14 +8,21 @@ import { difference, type Golden } from "./golden.ts";
 import { TARGETS } from "./targets.ts";
 import { VARIANTS } from "./variants.ts";
 
-/** `only`: rules or families; all when absent. `seed` decides when weather turns. */
-export type Line = { kind: Verdict["kind"]; id: string; seed?: number; only?: readonly string[] };
+/** `only`: rules or families; all when absent. `seed` decides when weather turns. `isShort`: a variant in a short run. */
+export type Line = {
+  kind: Verdict["kind"];
+  id: string;
+  seed?: number;
+  only?: readonly string[];
+  isShort?: boolean;
+};
 
 /**
- * A fault against the rule that it breaks first, and those that this one stands behind. What the kit misses, or meets by
- * chance, stays whole.
+ * A fault against the rule that it breaks first, and those that this one stands behind; a variant in a short run. What the
+ * kit misses, or meets by chance, stays whole.
  */
 export function shortened(line: Line): Line {
+  if (line.kind === "variant") return { ...line, isShort: true };
   const fault = line.kind === "fault" ? FAULTS.find(({ id }) => id === line.id) : undefined;
   if (fault === undefined || fault.comesAndGoes) return line;
   const rules = new Set([fault.rule]);
@@ -42,12 +49,12 @@ function named<T extends { id: string }>(list: readonly T[], id: string): T {
   return found;
 }
 
-export async function runLine({ kind, id, seed = 0, only }: Line): Promise<Verdict> {
+export async function runLine({ kind, id, seed = 0, only, isShort = false }: Line): Promise<Verdict> {
   switch (kind) {
     case "fault":
       return await runFault(named(FAULTS, id), only);
     case "variant":
-      return await runVariant(named(VARIANTS, id), only);
+      return await runVariant(named(VARIANTS, id), only, isShort ? "quick" : "full");
     case "weather":
       return await runWeather(named(WEATHERS, id), seed, only);
     case "target":

@@ -1,8 +1,9 @@
 /**
  * `bun run conformance:self [name …]`: the kit against every faulty service, sound variant, failing environment and
- * target, in a thread a core. Names select lines that contain them, `--only=IFM,FLD-03` rules, `--shard=1/2` a part.
- * `--first` runs a fault against the rules that it breaks first, and whole only where they do not do as pinned: for a quick
- * look. `--write` pins in golden.json what the faults trip, `--widen` marks what differs from run to run. `--weather=20` tries
+ * target, in a thread a core. Unless something is selected or pinned, a fault is run against the rules that it breaks first,
+ * and against all of them only where these do not do as pinned, and a variant in a short run. `--whole` runs everything whole.
+ * Names select lines that contain them, `--only=IFM,FLD-03` rules, `--shard=1/2` a part.
+ * `--write` pins in golden.json what the faults trip, `--widen` marks what differs from run to run. `--weather=20` tries
  * each environment at twenty moments; `--seed=N` repeats the moments of a run. `--json=FILE` keeps the verdicts.
  * Pinning, and a whole run in which everything holds, write MUTANTS.md, RULES.md, docs/coverage.md and run/proven.json.
  */
@@ -58,16 +59,18 @@ const boolean = { type: "boolean", default: false } as const;
 const { values: given, positionals: names } = parseArgs({
   allowPositionals: true,
   options: {
-    ...{ first: boolean, write: boolean, widen: boolean },
+    ...{ whole: boolean, write: boolean, widen: boolean },
     ...{ only: string, json: string, seed: string, shard: string, weather: string },
   },
 });
-const { first, widen, json } = given;
+const { widen, json } = given;
 const only = given.only?.split(",");
 const seed = Number(given.seed ?? Math.floor(Math.random() * 1_000_000));
 const seeds = Array.from({ length: Number(given.weather ?? 1) }, (_, n) => seed + n);
 const [shard = 1, shards = 1] = given.shard?.split("/").map(Number) ?? [];
-const whole = names.length === 0 && only === undefined && shards === 1 && !first;
+const pinning = given.write || widen;
+const isSelection = names.length > 0 || only !== undefined;
+const isShort = !given.whole && !isSelection && !pinning;
 const lines = linesOf(seeds)
   .filter(({ id }) => names.length === 0 || names.some((name) => id.includes(name)))
   .filter((_, index) => index % shards === shard - 1)
@@ -77,13 +80,12 @@ if (lines.length === 0) {
   process.exit(2);
 }
 
-const pinning = given.write || widen;
 const golden = await readGolden();
 const started = performance.now();
 const verdicts: Verdict[] = [];
 let bad = 0;
 const unclear: Line[] = [];
-await share(first ? lines.map(shortened) : lines, done);
+await share(isShort ? lines.map(shortened) : lines, done);
 await share(unclear, done);
 
 function done(answer: Answer): void {
@@ -94,9 +96,8 @@ function done(answer: Answer): void {
   }
   const { line, verdict } = answer;
   const complaints = pinning ? verdict.complaints : complaintsOf(verdict, golden, line.only);
-  if (first && complaints.length > 0 && line.only !== undefined && only === undefined) {
-    const { only: _, ...whole } = line;
-    unclear.push(whole);
+  if (isShort && complaints.length > 0 && line.only !== undefined) {
+    unclear.push({ kind: line.kind, id: line.id });
     return;
   }
   verdicts.push({ ...verdict, complaints });
@@ -118,7 +119,7 @@ console.log(
   `${verdicts.length} of ${lines.length} lines run in ${seconds(performance.now() - started)} s (${seconds((user + system) / 1000)} s of processors), ${bad} not as they should be; weather: --seed=${seed}`,
 );
 const now = pinning ? updated(golden, verdicts, FAULTS, widen) : lookedAt(golden, verdicts);
-if (pinning || (whole && bad === 0)) {
+if (pinning || (given.whole && !isSelection && shards === 1 && bad === 0)) {
   await writeGolden(now);
   for (const [path, text] of [
     ["MUTANTS.md", mutants(now)],
