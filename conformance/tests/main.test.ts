@@ -77,7 +77,13 @@ test("nothing listens: 4, and nothing has passed", async () => {
 });
 
 test("a sound deployment: 0, all reports written, no secret in any, nothing left", async () => {
-  const { exitCode, stdout, stderr } = await place.kit("run", ...everybody(server), "--quick", "--out", "sound");
+  const { exitCode, stdout, stderr } = await place.kit(
+    "run",
+    ...everybody(server),
+    "--quick",
+    "--out",
+    "sound",
+  );
   expect(`${exitCode} ${stdout}`).toMatch(/^0 /);
   const files = readdirSync(place.path("sound"));
   expect(files.sort()).toEqual(["junit.xml", "report.html", "report.json", "report.md", "report.sarif"]);
