@@ -25,7 +25,7 @@ type Form = { readonly text: string; readonly shown: string; readonly inBase64: 
 /** Both put `shown` in the place of every secret, in whatever encoding it stands. */
 export type Masking = {
   readonly mask: (text: string) => string;
-  /** At most so many characters of what `mask` returns, in the time that so many take: metrics are long. */
+  /** The beginning of what `mask` returns, at most so many characters. The rest of a long text costs no time. */
   readonly maskStart: (text: string, charactersMax: number) => string;
 };
 
