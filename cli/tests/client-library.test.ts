@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
 import { CustomersError, openCustomers } from "customers/client";
-import { temporaryDirectory } from "./support/client.ts";
+import { NOBODY_THERE, temporaryDirectory } from "./support/client.ts";
 import { EXPECTED, scenario } from "./support/library-scenario.ts";
 import { type Service, startService } from "./support/service.ts";
 
@@ -120,19 +120,16 @@ test("the message of a failure says what the service or the network said", async
   expect(await messageOf(customers.create({ name: "Ada" }))).toBe(
     "creation: invalid (422): `email` is required.",
   );
-  const closed = Bun.serve({ hostname: "127.0.0.1", port: 0, fetch: () => new Response() });
-  const { origin, host } = closed.url;
-  await closed.stop(true);
   const program = join(project.path, "unreachable.mjs");
   await Bun.write(
     program,
     `import { openCustomers } from "customers/client";
-     const customers = openCustomers({ url: "${origin}", token: "x" });
+     const customers = openCustomers({ url: "${NOBODY_THERE}", token: "x" });
      for (const call of [() => customers.get("1"), () => customers.create({ name: "Ada" })])
        await call().catch(({ message }) => console.log(message));`,
   );
   const child = Bun.spawn(["node", program], { stdio: ["ignore", "pipe", "inherit"] });
-  const refused = `fetch failed: connect ECONNREFUSED ${host}`;
+  const refused = `fetch failed: connect ECONNREFUSED ${new URL(NOBODY_THERE).host}`;
   expect(await child.stdout.text()).toBe(
     `customer 1: unreachable: ${refused}\ncreation: unreachable: ${refused}\n`,
   );

@@ -2,7 +2,7 @@ import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { judgeClock } from "../doctor/diagnosis.ts";
-import { runClient, temporaryDirectory } from "./support/client.ts";
+import { NOBODY_THERE, runClient, temporaryDirectory } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
 import { OURS, TOKEN, UNLIKE_OURS } from "./support/dialect.ts";
 import * as faults from "./support/faults.ts";
@@ -141,11 +141,10 @@ test("the environment's proxy is the way that is examined, and its name is looke
 });
 
 test("wrong credentials end with exit 3, a server that is gone with exit 7", async () => {
-  const { server, env } = await place();
+  const { env } = await place();
   const refused = await examine({ ...env, CUSTOMERS_TOKEN: "cst_wrong" });
   expect([refused.exitCode, refused.finding("credentials")?.verdict]).toEqual([3, "bad"]);
-  await server.stop();
-  const gone = await examine(env);
+  const gone = await examine({ ...env, CUSTOMERS_URL: NOBODY_THERE });
   expect([gone.exitCode, gone.finding("connection")?.verdict]).toEqual([7, "bad"]);
   const unknown = await examine({
     ...env,

@@ -5,7 +5,7 @@ import { type CustomerServer, startCustomerServer } from "./support/customer-ser
 import { OURS, TOKEN, UNLIKE_OURS } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
 import * as faults from "./support/faults.ts";
-import { startFaultyProxy } from "./support/faulty-proxy.ts";
+import { type Fault, startFaultyProxy } from "./support/faulty-proxy.ts";
 import { removeEditors, scriptedEditor } from "./support/scripted-editor.ts";
 
 const command = [await compiledClient()];
@@ -200,10 +200,11 @@ test("an editor that is left with a failure and without a change leaves no copy 
 test("a server that is gone when the text is done: exit 7, and the text is kept", async () => {
   const server = serve();
   const { id } = server.add({ name: "Ada" });
-  const front = await startFaultyProxy(server.url, async (exchange) => {
+  const stopping: Fault = async (exchange) => {
     exchange.answer(await exchange.forward());
     await front.stop(); // after the one reading: while the editor is open
-  });
+  };
+  const front = await startFaultyProxy(server.url, stopping, "127.0.0.2");
   stops.push(front.stop);
   const run = await edit(server, id, scriptedEditor([{ replace: ['"Ada"', '"Lost?"'] }]), front.url, [
     "--timeout",

@@ -1,6 +1,5 @@
 /** What is not the service at all, and must not be taken for one that conforms. */
 import type { Socket } from "node:net";
-import { createServer } from "node:net";
 import { type Listening, listen, listenRaw, type Reply, type Request } from "./service/http-socket.ts";
 
 export type Target = {
@@ -49,18 +48,8 @@ function onSocket(id: string, does: string, onConnection: (socket: Socket) => vo
   return { id, does, start: () => listenRaw(onConnection) };
 }
 
-/** A port on which nothing listens: taken, then given back. */
-function nothing(): Promise<Listening> {
-  return new Promise((resolve, reject) => {
-    const server = createServer();
-    server.once("error", reject);
-    server.listen(0, "127.0.0.1", () => {
-      const address = server.address();
-      if (address === null || typeof address === "string") throw new Error("a TCP server has a port");
-      server.close(() => resolve({ port: address.port, connections: () => 0, close: async () => undefined }));
-    });
-  });
-}
+/** No server has this port. One that was taken and given back may be another server's a moment later. */
+const NOTHING: Listening = { port: 1, connections: () => 0, close: async () => undefined };
 
 /** Writes forever, as fast as the peer reads, until it leaves. */
 function pour(socket: Socket, head: string): void {
@@ -135,7 +124,7 @@ const ALIKE: Target[] = [
 const MISTAKABLE = /^(login-page|empty-200|all-(204|404|405|500|502)|html-404|echo-http)$/;
 
 export const TARGETS: Target[] = [
-  { id: "nothing-listens", does: "no server at all", start: nothing },
+  { id: "nothing-listens", does: "no server at all", start: async () => NOTHING },
   onSocket("hangs", "accepts the connection and never answers", () => undefined),
   onSocket("hangs-after-head", "sends the head of a reply and not its body", (socket) => {
     socket.on("data", () =>

@@ -1,6 +1,7 @@
 import { expect, test } from "bun:test";
 import { Elysia } from "elysia";
 import { Listener } from "../listener.ts";
+import { freePort } from "./support/free-port.ts";
 import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
 
 test("a port that another process takes while the certificate is replaced ends nothing: it is listened on once it is free", async () => {
@@ -8,7 +9,7 @@ test("a port that another process takes while the certificate is replaced ends n
   const faults: string[] = [];
   let isReplacing = false;
   const listener = new Listener({
-    address: { host: "127.0.0.1", port: 0, portVariable: "PORT", isShared: false },
+    address: { host: "127.0.0.1", port: freePort(), portVariable: "PORT", isShared: false },
     tls: selfSignedCertificate(),
     idleTimeoutSeconds: 5,
     onFault: (sentence) => faults.push(sentence),

@@ -17,6 +17,11 @@ export type RunOptions = {
 /** Bun would make a missing home directory, to keep transpiled code in it; below this none can be made. */
 const NO_HOME = "/dev/null";
 const MAIN = new URL("../../main.ts", import.meta.url).pathname;
+/**
+ * Refuses every connection, always: the port of a server that was stopped may be another test's a moment later.
+ * Port 1 would do, but `fetch` never connects to it.
+ */
+export const NOBODY_THERE = "http://127.0.0.1:2";
 /** The client by its source, as `bun run customers` starts it. */
 export const SOURCE_COMMAND = [process.execPath, MAIN];
 const { TEST_CLIENT } = process.env;

@@ -34,8 +34,15 @@ export type FaultyProxy = {
 
 const HOP_BY_HOP = ["connection", "keep-alive", "transfer-encoding", "content-length", "host"];
 
-/** `upstream` may carry a base path; the proxy's own url carries the same. */
-export async function startFaultyProxy(upstream: string, fault: Fault): Promise<FaultyProxy> {
+/**
+ * @param upstream may carry a base path; the proxy's own url carries the same
+ * @param address of this machine; after `stop` nobody answers on any but 127.0.0.1, where another test may have got the port
+ */
+export async function startFaultyProxy(
+  upstream: string,
+  fault: Fault,
+  address = "127.0.0.1",
+): Promise<FaultyProxy> {
   const { origin, pathname } = new URL(upstream);
   let seen = 0;
   let writesSeen = 0;
@@ -72,10 +79,10 @@ export async function startFaultyProxy(upstream: string, fault: Fault): Promise<
       }
     });
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  await new Promise<void>((resolve) => server.listen(0, address, resolve));
   const { port } = server.address() as AddressInfo;
   return {
-    url: `http://127.0.0.1:${port}${pathname === "/" ? "" : pathname}`,
+    url: `http://${address}:${port}${pathname === "/" ? "" : pathname}`,
     get seen() {
       return seen;
     },
