@@ -65,6 +65,8 @@ const REPEATS = 3;
 export class Attempt extends Trial {
   /** Answers that are believed although they say nothing: the same request got the same in every earlier attempt. */
   believed: ReadonlySet<string> = new Set();
+  /** Writes with the current tag so far: each attempt sends the same ones in the same order. */
+  #guarded = 0;
 
   proof(probe: string, allowed: string, shown: string | null = null): Proof {
     return new Proof(this, this.probe(probe, allowed, shown));
@@ -140,6 +142,8 @@ export class Attempt extends Trial {
     guard?: { readonly to: Customer; readonly tag: string },
   ): Promise<Seen> {
     const { weather, deployment } = this.kit;
+    if (guard !== undefined) this.#guarded += 1;
+    const place = this.#guarded;
     let seen = await this.#once(ask);
     let alike = [seen];
     // Answers that one of another status follows came and went.
@@ -152,9 +156,10 @@ export class Attempt extends Trial {
       if (guard !== undefined) {
         const now = await this.get(guard.to, { query: deployment.stateQuery, purpose: "was it applied" });
         if (now.tag !== guard.tag) {
-          if (this.believed.has(signature(ask))) return seen;
+          const asked = `${place} ${signature(ask)}`;
+          if (this.believed.has(asked)) return seen;
           passed();
-          throw new Disturbed(seen.exchange, signature(ask));
+          throw new Disturbed(seen.exchange, asked);
         }
       }
       const next = await this.#once(ask);
@@ -357,7 +362,7 @@ function lostThough({ method, seen, after }: Written, field: string): Pick<Point
   return { breach: { exchange: seen.exchange, allowed: "accepted, and applied", found, certain: true } };
 }
 
-/** The request as the next attempt would send it again, apart from fresh values, tags and keys. */
+/** The request as the next attempt sends it again in its place, apart from fresh values, tags and keys. */
 function signature({ caller, method, purpose, framing, headers }: Omit<Ask, "rule">): string {
   const same = headers.filter(([name]) => !/^(?:if-match|idempotency-key)$/i.test(name));
   return [caller, method, purpose, framing, ...same].join(" ");

@@ -231,11 +231,6 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
       if (error instanceof Disturbed) {
         disturbed.push(error.asked);
         if (disturbed.length <= DISTURBED_MAX) continue;
-        return done(
-          trial,
-          "could-not-run",
-          `the deployment failed in the middle of the rule, several times: ${error.message}`,
-        );
       }
       if (error instanceof NoReply) {
         trial.keep(error.exchange);
@@ -265,6 +260,12 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
         return judged(trial, done);
       }
       if ([...trial.assertions.values()].some(({ fired }) => fired > 0)) return judged(trial, done);
+      if (error instanceof Disturbed)
+        return done(
+          trial,
+          "could-not-run",
+          `the deployment failed in the middle of the rule, several times: ${error.message}`,
+        );
       if (error instanceof NotApplicable) return done(trial, "not-applicable", error.message);
       if (error instanceof CouldNotRun) return done(trial, "could-not-run", error.message, error.pointer);
       if (error instanceof Inconclusive) return done(trial, "inconclusive", error.message);

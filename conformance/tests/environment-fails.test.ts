@@ -110,6 +110,25 @@ test("503 to any one of the writes that are accepted while another is open accus
   }
 });
 
+test("502 to one write of a rule, though it was applied, and to another each time that the rule is tried again accuses nobody", async () => {
+  let sinceLost = 0;
+  let lost = 0;
+  const loses: Faulty = () => ({
+    async around(request, next) {
+      const reply = await next(request);
+      if (request.method !== "PUT" || reply.status >= 300) return reply;
+      sinceLost += 1;
+      if (sinceLost < 30 + lost) return reply;
+      sinceLost = 0;
+      lost += 1;
+      return { status: 502, headers: [], body: "" };
+    },
+  });
+  const { accused } = await run(loses, ["FLD-20"]);
+  expect(lost).toBeGreaterThanOrEqual(4);
+  expect(accused).toEqual([]);
+});
+
 test.each([["PATCH"], ["DELETE"]])("a gateway that lets no %s through accuses nobody", async (blocked) => {
   const gateway: Faulty = () => ({
     around: (request, next) =>
