@@ -11,11 +11,11 @@ import {
 import { startDeadline } from "./client/wire/deadline.ts";
 import { COMMANDS } from "./commands/all.ts";
 import type { Run } from "./commands/common/command.ts";
-import { parseDurationMs } from "./config/duration.ts";
 import { type Flags, OUTPUT_FORMATS } from "./config/flags.ts";
-import { emptyProfileFile, profilePath, readProfileFile } from "./config/profile-file.ts";
-import { type Environment, fromEnvironment } from "./config/setting-source.ts";
+import { emptyProfileFile, profilePath, readProfileFile } from "./config/profile/profile-file.ts";
 import { readSettings } from "./config/settings.ts";
+import { parseDurationMs } from "./config/values/duration.ts";
+import { type Environment, fromEnvironment } from "./config/values/setting-source.ts";
 import { examplesOf } from "./help/examples.ts";
 import { formatProgramHelp } from "./help/program-help.ts";
 import { openCustomersApi } from "./http/customers-api.ts";

@@ -1,5 +1,5 @@
 #!/usr/bin/env -S bun --no-env-file
-import { takeSignals } from "./commands/signals.ts";
+import { takeSignals } from "./commands/common/signals.ts";
 
 // First of all: the rest of the program is loaded below.
 takeSignals();

@@ -19,7 +19,7 @@ export const registerCompletion: RegisterCommand = (program, run) => {
   program.command("__complete [words...]", { hidden: true }).action(
     run(async ({ env, out, interrupted }, words) => {
       const { complete } = await import("../help/completion-candidates.ts");
-      const { profilePath, readProfileFile } = await import("../config/profile-file.ts");
+      const { profilePath, readProfileFile } = await import("../config/profile/profile-file.ts");
       // A profile file that can't be read costs the names of profiles alone.
       const reading = readProfileFile(profilePath(env)).then(
         (file) => [...file.profiles.keys()],

@@ -1,6 +1,6 @@
 import type { Json, JsonObject } from "../client/json.ts";
-import { originOf } from "../config/base-url.ts";
-import { maskedProxyUrl } from "../config/proxy.ts";
+import { originOf } from "../config/values/base-url.ts";
+import { maskedProxyUrl } from "../config/values/proxy.ts";
 import { printRows } from "../output/print-facts.ts";
 import type { RegisterCommand } from "./common/command.ts";
 

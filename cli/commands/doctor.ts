@@ -4,7 +4,7 @@ import { eachPage } from "../client/pages.ts";
 import { type Ports, readCurrent } from "../client/read-customer.ts";
 import { failedBy, type Reply, type Transport } from "../client/wire/reply.ts";
 import { readCustomer } from "../client/wire/request.ts";
-import { proxyInWords } from "../config/proxy.ts";
+import { proxyInWords } from "../config/values/proxy.ts";
 import {
   type Finding,
   judgeClock,

@@ -1,13 +1,13 @@
 import { Option } from "@commander-js/extra-typings";
-import { parseBaseUrl } from "../config/base-url.ts";
 import type { Flags } from "../config/flags.ts";
 import { mayHaveKeyring, storeInKeyring } from "../config/keyring.ts";
-import { changeProfileFile, checkProfileFile } from "../config/profile-file.ts";
-import type { Profile } from "../config/profile-settings.ts";
-import { fromEnvironment, readSettingFile } from "../config/setting-source.ts";
+import { changeProfileFile, checkProfileFile } from "../config/profile/profile-file.ts";
+import type { Profile } from "../config/profile/profile-settings.ts";
 import { readSettings } from "../config/settings.ts";
 import { TOKEN_ALONE } from "../config/token.ts";
-import { checkedToken } from "../config/token-text.ts";
+import { parseBaseUrl } from "../config/values/base-url.ts";
+import { fromEnvironment, readSettingFile } from "../config/values/setting-source.ts";
+import { checkedToken } from "../config/values/token-text.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure } from "../outcome/failure.ts";

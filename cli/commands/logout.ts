@@ -1,4 +1,4 @@
-import { changeProfileFile } from "../config/profile-file.ts";
+import { changeProfileFile } from "../config/profile/profile-file.ts";
 import { failure } from "../outcome/failure.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { forgetToken, load, unknownProfile } from "./common/stored-profile.ts";

@@ -2,15 +2,15 @@
 import { resolve } from "node:path";
 import { Option } from "@commander-js/extra-typings";
 import type { Json, JsonObject } from "../client/json.ts";
-import { parseUndoMs } from "../config/duration.ts";
-import { parseHeader, parseHeaderEnv } from "../config/header-option.ts";
-import type { ProfileFile } from "../config/profile-file.ts";
+import type { ProfileFile } from "../config/profile/profile-file.ts";
 import {
   isSettingName,
   PROFILE_SETTING_NAMES,
   type Profile,
   profileRows,
-} from "../config/profile-settings.ts";
+} from "../config/profile/profile-settings.ts";
+import { parseUndoMs } from "../config/values/duration.ts";
+import { parseHeader, parseHeaderEnv } from "../config/values/header-option.ts";
 import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { printFacts, printRows } from "../output/print-facts.ts";

@@ -2,7 +2,7 @@ import { memberNamed } from "../client/customer.ts";
 import { unmetExpectation } from "../client/loop/write-job.ts";
 import { readUnless } from "../client/read-customer.ts";
 import { startDeadline } from "../client/wire/deadline.ts";
-import { parseDurationMs } from "../config/duration.ts";
+import { parseDurationMs } from "../config/values/duration.ts";
 import { failure } from "../outcome/failure.ts";
 import { readFailure } from "../outcome/reply-failure.ts";
 import { outputFormat, printCustomer } from "../output/print-customers.ts";

@@ -1,10 +1,10 @@
 /** Which deployment a command goes to, and what may be sent there: a pure choice between flags, environment and profiles. */
 import { UsageError } from "../outcome/failure.ts";
-import { originOf, parseBaseUrl } from "./base-url.ts";
 import type { Flags } from "./flags.ts";
-import type { ProfileFile } from "./profile-file.ts";
-import { holdsCredentials, isFor, type Profile } from "./profile-settings.ts";
-import { type Environment, fromEnvironment } from "./setting-source.ts";
+import type { ProfileFile } from "./profile/profile-file.ts";
+import { holdsCredentials, isFor, type Profile } from "./profile/profile-settings.ts";
+import { originOf, parseBaseUrl } from "./values/base-url.ts";
+import { type Environment, fromEnvironment } from "./values/setting-source.ts";
 
 export type Deployment = {
   url: string | undefined;

@@ -3,12 +3,12 @@ import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { UsageError } from "../outcome/failure.ts";
 import { temporaryDirectory } from "../tests/support/client.ts";
-import { parseDurationMs } from "./duration.ts";
 import type { Flags } from "./flags.ts";
-import { changeProfileFile, emptyProfileFile, profilePath, readProfileFile } from "./profile-file.ts";
-import type { Profile } from "./profile-settings.ts";
-import type { Environment } from "./setting-source.ts";
+import { changeProfileFile, emptyProfileFile, profilePath, readProfileFile } from "./profile/profile-file.ts";
+import type { Profile } from "./profile/profile-settings.ts";
 import { readSettings } from "./settings.ts";
+import { parseDurationMs } from "./values/duration.ts";
+import type { Environment } from "./values/setting-source.ts";
 
 function settings(
   flags: Flags,

@@ -1,21 +1,21 @@
 /** Settings: flag over environment over profile, read once. The only reader of the environment. */
 
-import { originOf } from "./base-url.ts";
 import { chooseDeployment, type Deployment } from "./deployment.ts";
-import { parseDurationMs, parseUndoMs } from "./duration.ts";
 import type { Flags, OutputFormat } from "./flags.ts";
-import { type Header, parseHeader, parseHeaderEnv } from "./header-option.ts";
-import type { ProfileFile } from "./profile-file.ts";
-import type { Profile } from "./profile-settings.ts";
-import { chosenProxy, environmentProxies, type ProxySetting, proxySecrets } from "./proxy.ts";
+import type { ProfileFile } from "./profile/profile-file.ts";
+import type { Profile } from "./profile/profile-settings.ts";
+import { chosenToken, type Token } from "./token.ts";
+import { originOf } from "./values/base-url.ts";
+import { parseDurationMs, parseUndoMs } from "./values/duration.ts";
+import { type Header, parseHeader, parseHeaderEnv } from "./values/header-option.ts";
+import { chosenProxy, environmentProxies, type ProxySetting, proxySecrets } from "./values/proxy.ts";
 import {
   type ClientCertificate,
   type Environment,
   fromEnvironment,
   readCertificates,
   readClientCertificate,
-} from "./setting-source.ts";
-import { chosenToken, type Token } from "./token.ts";
+} from "./values/setting-source.ts";
 
 export type Settings = {
   /** The base URL, http or https, no trailing slash, query or credentials; undefined where none is set. */

@@ -1,6 +1,6 @@
 /** The reference page, generated from the program itself: commands, options, settings, variables, exit codes. */
 import type { CommandUnknownOpts as Command, Option } from "@commander-js/extra-typings";
-import { PROFILE_SETTING_NAMES, PROFILE_SETTINGS } from "../config/profile-settings.ts";
+import { PROFILE_SETTING_NAMES, PROFILE_SETTINGS } from "../config/profile/profile-settings.ts";
 import { EXIT_CODES } from "../outcome/exit-code.ts";
 import { examplesOf } from "./examples.ts";
 

@@ -7,8 +7,8 @@ import { subscribe } from "node:diagnostics_channel";
 import type { Dispatcher } from "undici/index.js";
 import symbols, { type Connected } from "undici/lib/core/symbols.js";
 import Agent from "undici/lib/dispatcher/agent.js";
-import { proxyAuthorization } from "../config/proxy.ts";
 import type { Settings } from "../config/settings.ts";
+import { proxyAuthorization } from "../config/values/proxy.ts";
 
 /**
  * An interim response is passed over, also where nobody asked for it (RFC 9110 §15.2). undici does that with all

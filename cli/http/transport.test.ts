@@ -1,7 +1,7 @@
 /** Replies that do not arrive whole, called what they are. */
 import { expect, test } from "bun:test";
 import { gzipSync } from "node:zlib";
-import { emptyProfileFile } from "../config/profile-file.ts";
+import { emptyProfileFile } from "../config/profile/profile-file.ts";
 import { readSettings } from "../config/settings.ts";
 import { type RawReply, response, startRawServer } from "../tests/support/raw-server.ts";
 import { openTransport } from "./transport.ts";

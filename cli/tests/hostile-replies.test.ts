@@ -6,7 +6,7 @@
 import { expect, test } from "bun:test";
 import { CustomersError, openCustomers } from "customers/client";
 import type { Transport } from "../client/wire/reply.ts";
-import { emptyProfileFile } from "../config/profile-file.ts";
+import { emptyProfileFile } from "../config/profile/profile-file.ts";
 import { readSettings } from "../config/settings.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import { CONTINUE, INTERIM, type RawReply, response, startRawServer } from "./support/raw-server.ts";

@@ -4,7 +4,7 @@ import { plainText } from "../client/customer.ts";
 import { eachPage } from "../client/pages.ts";
 import { startDeadline } from "../client/wire/deadline.ts";
 import type { ListQuery } from "../client/wire/request.ts";
-import { emptyProfileFile } from "../config/profile-file.ts";
+import { emptyProfileFile } from "../config/profile/profile-file.ts";
 import { readSettings } from "../config/settings.ts";
 import { openCustomersApi } from "../http/customers-api.ts";
 import { listFailure } from "../outcome/reply-failure.ts";

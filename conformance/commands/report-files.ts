@@ -2,9 +2,9 @@
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { html } from "../report/html/html.ts";
-import { junit } from "../report/junit.ts";
-import { markdown } from "../report/markdown.ts";
-import { sarif } from "../report/sarif.ts";
+import { junit } from "../report/renderers/junit.ts";
+import { markdown } from "../report/renderers/markdown.ts";
+import { sarif } from "../report/renderers/sarif.ts";
 import type { Report } from "../report/schema.ts";
 import { masking } from "../target/mask.ts";
 import { messageOf } from "../target/message.ts";

@@ -2,11 +2,11 @@ import { expect, test } from "bun:test";
 import { sampleReport, sampleRule } from "../tests/sample-report.ts";
 import { findingText, groupsByReason, LABELS } from "./finding.ts";
 import { html } from "./html/html.ts";
-import { junit } from "./junit.ts";
-import { markdown } from "./markdown.ts";
-import { sarif } from "./sarif.ts";
+import { junit } from "./renderers/junit.ts";
+import { markdown } from "./renderers/markdown.ts";
+import { sarif } from "./renderers/sarif.ts";
+import { terminal } from "./renderers/terminal.ts";
 import type { Report, RuleResult } from "./schema.ts";
-import { terminal } from "./terminal.ts";
 
 const RENDERERS = {
   terminal: (rule: RuleResult) => terminal(sampleReport({ rules: [rule] }), { color: false, width: 400 }),

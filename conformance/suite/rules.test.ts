@@ -6,8 +6,8 @@
  * The run itself comes before, with all flags of the command line.
  */
 import { expect, test } from "bun:test";
+import { failureBlock } from "../report/renderers/terminal.ts";
 import { readReport } from "../report/report-file.ts";
-import { failureBlock } from "../report/terminal.ts";
 
 const path = process.env["REPORT"];
 if (path === undefined || path === "")

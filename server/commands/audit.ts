@@ -10,12 +10,12 @@ import { isoTime } from "../domain/text/iso-time.ts";
 import type { AuditSearch, AuditStore } from "../storage/audit/audit-store.ts";
 import { type ChainReport, reportOnChain } from "../storage/audit/chain-report.ts";
 import { sealBacklog } from "../storage/audit/sealing-timer.ts";
-import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./database.ts";
-import { noTenant } from "./no-tenant.ts";
-import { print } from "./print.ts";
-import { withSettings } from "./setting-options.ts";
-import { shownTime, table } from "./table.ts";
-import { timeOption } from "./time-option.ts";
+import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./common/named-database.ts";
+import { noTenant } from "./common/no-tenant.ts";
+import { print } from "./common/print.ts";
+import { withSettings } from "./common/setting-options.ts";
+import { shownTime, table } from "./common/table.ts";
+import { timeOption } from "./common/time-option.ts";
 
 type Options = Readonly<Record<string, unknown>> & {
   readonly tenant?: string;

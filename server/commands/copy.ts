@@ -5,9 +5,9 @@ import { maskPassword } from "../domain/text/mask-password.ts";
 import type { CopyProgress, CopyReport } from "../storage/copy/copy-rows.ts";
 import { copyDatabase } from "../storage/database-url/copy-database.ts";
 import { databaseUrlFault, MEMORY_URL } from "../storage/database-url/open-storage.ts";
-import { refuseVisiblePassword } from "./database.ts";
-import { print } from "./print.ts";
-import { settingsOf, withSettings } from "./setting-options.ts";
+import { refuseVisiblePassword } from "./common/named-database.ts";
+import { print } from "./common/print.ts";
+import { settingsOf, withSettings } from "./common/setting-options.ts";
 
 type CopyOptions = Readonly<Record<string, unknown>> & { readonly from: string; readonly to: string };
 

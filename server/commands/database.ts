@@ -1,8 +1,7 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { maskPassword } from "../domain/text/mask-password.ts";
-import { databaseExists, isInMemory, MEMORY_URL, openStorage } from "../storage/database-url/open-storage.ts";
-import { isPostgresUrl, parsePostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
+import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { checkPostgres } from "../storage/postgres/postgres-check.ts";
 import { backupDatabase } from "../storage/sqlite/files/backup.ts";
 import { checkDatabase } from "../storage/sqlite/files/check.ts";
@@ -10,10 +9,10 @@ import type { Erasure } from "../storage/sqlite/files/erasures.ts";
 import { restoreDatabase } from "../storage/sqlite/files/restore.ts";
 import { refuseSecondName } from "../storage/sqlite/files/second-name.ts";
 import { sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
-import type { Storage, StorageOptions } from "../storage/storage.ts";
-import { print } from "./print.ts";
-import { settingsOf, withSettings } from "./setting-options.ts";
-import { beforeEnd } from "./signals.ts";
+import { DATABASE_SETTINGS, databaseOf } from "./common/named-database.ts";
+import { print } from "./common/print.ts";
+import { withSettings } from "./common/setting-options.ts";
+import { beforeEnd } from "./common/signals.ts";
 
 type Options = Readonly<Record<string, unknown>>;
 
@@ -80,56 +79,6 @@ function erasedAgain(held: readonly Erasure[] | null): string {
 
 /** The settings of commands that PostgreSQL has tools of its own for. */
 const FILE_SETTINGS = ["databaseUrl", "lockWait"] as const;
-
-/** The settings that name a database, and say how to reach it. */
-export const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "lockWait"] as const;
-
-export type NamedDatabase = { readonly databaseUrl: string; readonly storage: StorageOptions };
-
-export function databaseOf(options: Options): NamedDatabase {
-  const { databaseUrl, databaseCa, lockWait } = settingsOf(options, DATABASE_SETTINGS);
-  const storage = { caFile: databaseCa, lockWaitMs: lockWait * 1000 };
-  if (!isInMemory(databaseUrl)) return { databaseUrl, storage };
-  throw new CommandRefused(`${MEMORY_URL} lives inside a running service. Name the file in DATABASE_URL.`);
-}
-
-/**
- * The database of a command that creates none: in the wrong
- * directory, or mistyped, it would look at an empty one.
- */
-export async function existingDatabaseOf(options: Options): Promise<NamedDatabase> {
-  const named = databaseOf(options);
-  if (await databaseExists(named.databaseUrl, named.storage)) return named;
-  const shown = isPostgresUrl(named.databaseUrl)
-    ? `A schema of this service in ${maskPassword(named.databaseUrl)}`
-    : sqlitePath(named.databaseUrl);
-  throw new CommandRefused(`${shown} does not exist. Name the database of the service in DATABASE_URL.`);
-}
-
-/** Opens a database for a command, and closes it after its work. */
-export async function withStorage<T>(
-  { databaseUrl, storage: options }: NamedDatabase,
-  work: (storage: Storage) => Promise<T>,
-): Promise<T> {
-  const storage = await openStorage(databaseUrl, options);
-  try {
-    return await work(storage);
-  } finally {
-    await storage.close();
-  }
-}
-
-/**
- * @param variable where the password may stand instead
- * @throws CommandRefused for a URL on the command line that holds a password: other users see it
- */
-export function refuseVisiblePassword(flag: string, databaseUrl: string, variable: string): void {
-  const parsed = parsePostgresUrl(databaseUrl);
-  if (!parsed.ok || parsed.address.password === null) return;
-  throw new CommandRefused(
-    `${flag} holds a password, and other users of this machine see command lines. Put the password into the file that PGPASSFILE names, or set ${variable} in the environment.`,
-  );
-}
 
 function refusePostgres(databaseUrl: string, tool: string): void {
   if (!isPostgresUrl(databaseUrl)) return;

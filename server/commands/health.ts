@@ -1,8 +1,8 @@
 import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { hostInUrl } from "../domain/network/network.ts";
-import { print } from "./print.ts";
-import { settingsOf, withSettings } from "./setting-options.ts";
+import { print } from "./common/print.ts";
+import { settingsOf, withSettings } from "./common/setting-options.ts";
 
 const NAMES = ["host", "port", "adminPort", "tlsCertFile"] as const;
 const TIMEOUT_MS = 5_000;

@@ -4,11 +4,11 @@ import { parseCustomerId } from "../domain/customer/customer-id.ts";
 import { exportPerson } from "../storage/person-export.ts";
 import { type FoundCustomer, findPerson, isSelected } from "../storage/person-search.ts";
 import type { Storage } from "../storage/storage.ts";
-import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./database.ts";
-import { noTenant } from "./no-tenant.ts";
-import { print } from "./print.ts";
-import { withSettings } from "./setting-options.ts";
-import { table } from "./table.ts";
+import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./common/named-database.ts";
+import { noTenant } from "./common/no-tenant.ts";
+import { print } from "./common/print.ts";
+import { withSettings } from "./common/setting-options.ts";
+import { table } from "./common/table.ts";
 
 type Options = Readonly<Record<string, unknown>> & {
   readonly tenant?: readonly string[];

@@ -7,7 +7,7 @@ import type { Enforcement, Policy } from "../domain/policy/policy.ts";
 import type { Quota } from "../domain/policy/token-bucket.ts";
 import { DAY_MS, dayOf } from "../domain/text/iso-time.ts";
 import type { KeyFetch } from "../issuers/issuer-keys.ts";
-import { print } from "./print.ts";
+import { print } from "./common/print.ts";
 
 export function addPolicyCommands(program: Command): void {
   program

@@ -4,9 +4,9 @@ import { maskPassword } from "../domain/text/mask-password.ts";
 import { isPostgresUrl } from "../storage/postgres/connection/postgres-url.ts";
 import { migratePostgres } from "../storage/postgres/migrate-postgres.ts";
 import { grantsFor } from "../storage/postgres/schema/grants.ts";
-import { DATABASE_SETTINGS, databaseOf } from "./database.ts";
-import { print } from "./print.ts";
-import { withSettings } from "./setting-options.ts";
+import { DATABASE_SETTINGS, databaseOf } from "./common/named-database.ts";
+import { print } from "./common/print.ts";
+import { withSettings } from "./common/setting-options.ts";
 
 export function addPostgresCommands(program: Command): void {
   withSettings(program.command("migrate"), DATABASE_SETTINGS)

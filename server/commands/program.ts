@@ -6,18 +6,19 @@ import { CommandRefused } from "../domain/command-refused.ts";
 import { StoreUnavailable } from "../storage/customers/customer-store.ts";
 import { VERSION_LINE } from "../version.ts";
 import { addAuditCommands } from "./audit.ts";
+import { refuseVisiblePassword } from "./common/named-database.ts";
+import { standardOutput } from "./common/print.ts";
+import { ignoreEmptyVariables } from "./common/setting-options.ts";
+import { endBySignals } from "./common/signals.ts";
 import { addCopyCommand } from "./copy.ts";
-import { addDatabaseCommands, refuseVisiblePassword } from "./database.ts";
+import { addDatabaseCommands } from "./database.ts";
 import { addHealthCommand } from "./health.ts";
 import { addPersonCommands } from "./person.ts";
 import { addPolicyCommands } from "./policy-check.ts";
 import { addPostgresCommands } from "./postgres.ts";
-import { standardOutput } from "./print.ts";
 import { addRolloutCommands } from "./rollout.ts";
 import { addServeCommand } from "./serve.ts";
-import { ignoreEmptyVariables } from "./setting-options.ts";
-import { endBySignals } from "./signals.ts";
-import { addTokenCommands } from "./token.ts";
+import { addTokenCommands } from "./token/token.ts";
 
 /** Where standard output is no terminal, or one that does not say how wide it is. */
 const HELP_COLUMNS = 80;

@@ -6,10 +6,10 @@ import { type EnforcementPlan, planOf } from "../domain/rollout/enforcement-plan
 import { DAYS_KEPT, firstDayKept, sumBySeries, type WriteCount } from "../domain/rollout/write-count.ts";
 import { DAY_MS, dayOf, isoTime } from "../domain/text/iso-time.ts";
 import { allCounts } from "../storage/write-counts/write-count-store.ts";
-import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./database.ts";
-import { print } from "./print.ts";
-import { settingsOf, withSettings } from "./setting-options.ts";
-import { shownTime, table } from "./table.ts";
+import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./common/named-database.ts";
+import { print } from "./common/print.ts";
+import { settingsOf, withSettings } from "./common/setting-options.ts";
+import { shownTime, table } from "./common/table.ts";
 
 type Options = Readonly<Record<string, unknown>> & {
   readonly since?: string;

@@ -4,9 +4,9 @@ import { SETTING_NAMES } from "../config/settings.ts";
 import { nearest } from "../domain/text/nearest.ts";
 import { curlLines } from "../first-start.ts";
 import type { RunningService } from "../service.ts";
-import { OutputLost, print } from "./print.ts";
-import { settingsRefused, settingTexts, withSettings } from "./setting-options.ts";
-import { onReload, onStop } from "./signals.ts";
+import { OutputLost, print } from "./common/print.ts";
+import { settingsRefused, settingTexts, withSettings } from "./common/setting-options.ts";
+import { onReload, onStop } from "./common/signals.ts";
 
 export function addServeCommand(program: Command): void {
   withSettings(program.command("serve", { isDefault: true }), SETTING_NAMES)

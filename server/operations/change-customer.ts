@@ -1,6 +1,5 @@
 import { type CustomerChanges, PATCH_BODY, REPLACEMENT_BODY } from "../domain/customer/customer.ts";
 import { flatMap, type MemberFault, ok, type Result } from "../domain/problem.ts";
-import { BodySchema } from "./body-schema.ts";
 import type { Call } from "./call.ts";
 import { JSON_TYPES } from "./checks.ts";
 import {
@@ -11,6 +10,7 @@ import {
   type WriteStores,
   type Written,
 } from "./conditional-write.ts";
+import { BodySchema } from "./request/body-schema.ts";
 
 /** PATCH is a JSON Merge Patch (RFC 7396). */
 export const PATCH_TYPES = ["application/merge-patch+json", "application/json"] as const;

@@ -5,7 +5,7 @@ import { type Preconditions, readPreconditions } from "../domain/precondition.ts
 import { flatMap, ok, type Refusal, type Result, refuse } from "../domain/problem.ts";
 import { defaultProjection, type Projection, parseFields } from "../domain/projection.ts";
 import type { Authority, Call } from "./call.ts";
-import { readQuery } from "./query.ts";
+import { readQuery } from "./request/query.ts";
 
 /**
  * The checks of a customer request. Every operation makes them

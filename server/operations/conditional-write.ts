@@ -26,8 +26,8 @@ import {
 } from "./checks.ts";
 import { preconditionFailed } from "./failed-precondition.ts";
 import { keyOf, keyReused, keyReusedOr, readIdempotencyKey } from "./idempotency-key.ts";
-import { prefersRepresentation } from "./prefer.ts";
 import type { RefusalTrail } from "./refusal-trail.ts";
+import { prefersRepresentation } from "./request/prefer.ts";
 
 export type WriteStores = { readonly customers: CustomerStore; readonly trail: RefusalTrail };
 

@@ -4,10 +4,10 @@ import { pick } from "../domain/pick.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
 import type { Projection } from "../domain/projection.ts";
 import type { CustomerStore } from "../storage/customers/customer-store.ts";
-import { BodySchema } from "./body-schema.ts";
 import type { Authority, Call } from "./call.ts";
 import { JSON_TYPES, requireOperation, requireProjection } from "./checks.ts";
 import { keyOf, keyReused, keyReusedOr, readIdempotencyKey } from "./idempotency-key.ts";
+import { BodySchema } from "./request/body-schema.ts";
 
 export type Created = {
   readonly id: string;

@@ -8,8 +8,8 @@ import { type Refusal, refuse } from "../domain/problem.ts";
 import type { HistoryQuery } from "../storage/audit/audit-store.ts";
 import type { Authority, Call } from "./call.ts";
 import { namedChange } from "./history.ts";
-import { prefersChanges } from "./prefer.ts";
 import type { History, RefusalTrail } from "./refusal-trail.ts";
+import { prefersChanges } from "./request/prefer.ts";
 
 const SHOWN_CHARACTERS_MAX = 256;
 /** The maximum number of changes among which the version in If-Match is looked for. */

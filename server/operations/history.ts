@@ -10,8 +10,8 @@ import type { AuditStore } from "../storage/audit/audit-store.ts";
 import type { CustomerStore } from "../storage/customers/customer-store.ts";
 import type { Call } from "./call.ts";
 import { customerNotFound, requireOperation } from "./checks.ts";
-import { decryptCursor, encryptCursor } from "./page-cursor.ts";
-import { invalidParameter, parseLimit, readQuery, singleValue } from "./query.ts";
+import { decryptCursor, encryptCursor } from "./request/page-cursor.ts";
+import { invalidParameter, parseLimit, readQuery, singleValue } from "./request/query.ts";
 
 export type HistoryPage = {
   /** The newest first. They name only fields that the caller may read. */

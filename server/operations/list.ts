@@ -3,7 +3,7 @@ import { flatMap, type Result } from "../domain/problem.ts";
 import type { Call } from "./call.ts";
 import { requireOperation } from "./checks.ts";
 import { type CustomerPage, type PageStore, readPage } from "./page.ts";
-import { parseLimit, parseStatus, readQuery, singleValue } from "./query.ts";
+import { parseLimit, parseStatus, readQuery, singleValue } from "./request/query.ts";
 
 /** GET /customers. */
 export function list(store: PageStore, call: Call): MaybePromise<Result<CustomerPage>> {

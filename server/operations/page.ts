@@ -4,8 +4,8 @@ import { ok, type Result } from "../domain/problem.ts";
 import type { CustomerStore, StoredCustomer } from "../storage/customers/customer-store.ts";
 import type { Authority } from "./call.ts";
 import { projectionOfLists, requireReadable } from "./checks.ts";
-import { decryptCursor, encryptCursor } from "./page-cursor.ts";
-import { invalidParameter } from "./query.ts";
+import { decryptCursor, encryptCursor } from "./request/page-cursor.ts";
+import { invalidParameter } from "./request/query.ts";
 
 export type CustomerPage = {
   readonly items: readonly StoredCustomer[];

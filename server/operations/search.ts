@@ -3,11 +3,11 @@ import { foldEmail } from "../domain/customer/email.ts";
 import { FIELD_NAMES, type FieldName } from "../domain/customer/field-registry.ts";
 import { trimBlanks } from "../domain/precondition.ts";
 import { flatMap, ok, type Result } from "../domain/problem.ts";
-import { BodySchema } from "./body-schema.ts";
 import type { Authority, Call } from "./call.ts";
 import { JSON_TYPES, projectionOfLists, requireOperation, requireReadable } from "./checks.ts";
 import { type CustomerPage, type PageStore, readPage } from "./page.ts";
-import { invalidParameter, readQuery } from "./query.ts";
+import { BodySchema } from "./request/body-schema.ts";
+import { invalidParameter, readQuery } from "./request/query.ts";
 
 const searchBody = new BodySchema(SEARCH_BODY);
 

@@ -11,10 +11,12 @@ const ROOT = join(import.meta.dir, "..");
  * the domain. Tests, benchmarks and their helpers may import everything.
  */
 const ARROWS: Readonly<Record<string, readonly string[]>> = {
-  "main.ts": ["commands"],
+  "main.ts": ["commands", "commands/common"],
   "version.ts": [],
   commands: [
     "version.ts",
+    "commands/common",
+    "commands/token",
     "service.ts",
     "first-start.ts",
     "config",
@@ -22,7 +24,6 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "storage/database-url",
     "storage",
     "storage/write-counts",
-    "storage/tokens",
     "storage/audit",
     "storage/customers",
     "storage/copy",
@@ -35,6 +36,24 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "domain",
     "domain/text",
     "domain/network",
+    "domain/policy",
+    "domain/customer",
+  ],
+  "commands/common": [
+    "config",
+    "storage/database-url",
+    "storage",
+    "storage/sqlite/files",
+    "storage/postgres/connection",
+    "domain",
+    "domain/text",
+  ],
+  "commands/token": [
+    "commands/common",
+    "storage/database-url",
+    "storage/tokens",
+    "domain",
+    "domain/text",
     "domain/policy",
     "domain/customer",
   ],
@@ -69,6 +88,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "http/reply",
     "http/body",
     "operations",
+    "operations/request",
     "telemetry/metrics",
     "storage/audit",
     "storage/customers",
@@ -103,6 +123,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
   "http/body": ["domain"],
   "http/limits": ["telemetry/metrics", "domain", "domain/network", "domain/policy"],
   operations: [
+    "operations/request",
     "storage/audit",
     "storage/customers",
     "domain/audit",
@@ -111,6 +132,7 @@ const ARROWS: Readonly<Record<string, readonly string[]>> = {
     "domain/policy",
     "domain/customer",
   ],
+  "operations/request": ["domain", "domain/text", "domain/customer"],
   "telemetry/log": ["telemetry", "domain/text", "domain/policy"],
   "telemetry/metrics": [
     "telemetry",

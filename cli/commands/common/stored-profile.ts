@@ -6,8 +6,8 @@ import {
   type ProfileFile,
   profilePath,
   readProfileFile,
-} from "../../config/profile-file.ts";
-import { profileSecrets } from "../../config/profile-settings.ts";
+} from "../../config/profile/profile-file.ts";
+import { profileSecrets } from "../../config/profile/profile-settings.ts";
 import type { Invocation } from "../../invocation.ts";
 import { type Failure, failure, isFailure } from "../../outcome/failure.ts";
 import { nearestOf } from "../../outcome/nearest.ts";

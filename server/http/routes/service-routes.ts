@@ -1,6 +1,6 @@
 import { andThen, type MaybePromise } from "../../domain/maybe-promise.ts";
 import { ok } from "../../domain/problem.ts";
-import { readQuery } from "../../operations/query.ts";
+import { readQuery } from "../../operations/request/query.ts";
 import type { Metrics } from "../../telemetry/metrics/metrics.ts";
 import type { Handler } from "../handler.ts";
 import { type Reply, replyHeaders } from "../reply/reply.ts";

@@ -2,7 +2,7 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { standardOutput } from "../../commands/print.ts";
+import { standardOutput } from "../../commands/common/print.ts";
 import { runCommand as runCommandHere } from "../../commands/program.ts";
 import { SETTING_NAMES, variableOf } from "../../config/settings.ts";
 import { openStorage } from "../../storage/database-url/open-storage.ts";

@@ -2,7 +2,7 @@
  * Which proxy a request goes through: the one that the operator names, else the standard variables, read as curl
  * reads them. The decision is made once for the origin of the deployment, so every part of the program agrees on it.
  */
-import { UsageError } from "../outcome/failure.ts";
+import { UsageError } from "../../outcome/failure.ts";
 import { type Environment, fromEnvironment } from "./setting-source.ts";
 
 export type ProxySetting =

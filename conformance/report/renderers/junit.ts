@@ -1,8 +1,8 @@
 /** JUnit XML, one suite a family, one case a rule, and one for the verdict, so that no red run reads green. */
 
-import { caveats, findingText } from "./finding.ts";
-import { FAMILIES, type Outcome, type Report, type RuleResult } from "./schema.ts";
-import { escapeMarkup } from "./visible.ts";
+import { caveats, findingText } from "../finding.ts";
+import { FAMILIES, type Outcome, type Report, type RuleResult } from "../schema.ts";
+import { escapeMarkup } from "../visible.ts";
 
 type Result = { tag: "failure" | "error" | "skipped"; type: string; message: string; text: string };
 

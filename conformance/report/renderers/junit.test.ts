@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
-import { sampleReport, sampleRule } from "../tests/sample-report.ts";
+import { sampleReport, sampleRule } from "../../tests/sample-report.ts";
+import { OUTCOMES } from "../schema.ts";
 import { junit } from "./junit.ts";
-import { OUTCOMES } from "./schema.ts";
 
 const caseOf = (xml: string, name: string): string =>
   new RegExp(`<testcase [^>]*name="${name}[\\s\\S]*?(?:/>|</testcase>)`).exec(xml)?.[0] ?? "";

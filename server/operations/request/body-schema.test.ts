@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { CREATION_BODY, PATCH_BODY, REPLACEMENT_BODY, SEARCH_BODY } from "../domain/customer/customer.ts";
+import { CREATION_BODY, PATCH_BODY, REPLACEMENT_BODY, SEARCH_BODY } from "../../domain/customer/customer.ts";
 import { BodySchema } from "./body-schema.ts";
 
 const replacement = new BodySchema(REPLACEMENT_BODY);

@@ -1,4 +1,4 @@
-import { UsageError } from "../outcome/failure.ts";
+import { UsageError } from "../../outcome/failure.ts";
 
 const DAY_MS = 24 * 3_600_000;
 const KEPT_MAX_MS = 90 * DAY_MS;

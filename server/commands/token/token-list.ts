@@ -1,9 +1,9 @@
-import { FIELD_NAMES } from "../domain/customer/field-registry.ts";
-import { type Policy, rightsOf } from "../domain/policy/policy.ts";
-import { OPERATIONS } from "../domain/policy/rights.ts";
-import { isoTime } from "../domain/text/iso-time.ts";
-import type { TokenRecord } from "../storage/tokens/token-store.ts";
-import { shownTime, table } from "./table.ts";
+import { FIELD_NAMES } from "../../domain/customer/field-registry.ts";
+import { type Policy, rightsOf } from "../../domain/policy/policy.ts";
+import { OPERATIONS } from "../../domain/policy/rights.ts";
+import { isoTime } from "../../domain/text/iso-time.ts";
+import type { TokenRecord } from "../../storage/tokens/token-store.ts";
+import { shownTime, table } from "../common/table.ts";
 
 const HEADINGS = [
   "PREFIX",

@@ -1,7 +1,7 @@
 /** The terminal report: a block for each failure, then the account and the verdict. Drawn from report.json alone. */
 import { styleText } from "node:util";
-import { amount } from "./amount.ts";
-import { causesFirst } from "./causes.ts";
+import { amount } from "../amount.ts";
+import { causesFirst } from "../causes.ts";
 import {
   caveats,
   customerNote,
@@ -11,9 +11,9 @@ import {
   type Line,
   OVERLAP,
   rulesWith,
-} from "./finding.ts";
-import type { Moment, Report, RuleResult } from "./schema.ts";
-import { visible } from "./visible.ts";
+} from "../finding.ts";
+import type { Moment, Report, RuleResult } from "../schema.ts";
+import { visible } from "../visible.ts";
 
 type TerminalStyle = { readonly color: boolean /** In columns. */; readonly width: number };
 

@@ -1,4 +1,4 @@
-import { UsageError } from "../outcome/failure.ts";
+import { UsageError } from "../../outcome/failure.ts";
 
 /** A token travels in a header: visible ASCII, no spaces. The message never holds the value itself. */
 export function checkedToken(text: string, source: string): string {

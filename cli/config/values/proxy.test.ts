@@ -1,5 +1,5 @@
 import { describe, expect, test } from "bun:test";
-import { UsageError } from "../outcome/failure.ts";
+import { UsageError } from "../../outcome/failure.ts";
 import { isExempt } from "./no-proxy.ts";
 import { chosenProxy, maskedProxyUrl, parseProxyUrl, proxySecrets } from "./proxy.ts";
 import type { Environment } from "./setting-source.ts";

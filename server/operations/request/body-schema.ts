@@ -1,9 +1,9 @@
 import { Kind, type Static, type TObject } from "@sinclair/typebox";
 import { type TypeCheck, TypeCompiler } from "@sinclair/typebox/compiler";
 import type { ValueError } from "@sinclair/typebox/errors";
-import { FORMAT_FAULTS } from "../domain/customer/field-registry.ts";
-import { type MemberFault, ok, type Result, refuse } from "../domain/problem.ts";
-import { nearest } from "../domain/text/nearest.ts";
+import { FORMAT_FAULTS } from "../../domain/customer/field-registry.ts";
+import { type MemberFault, ok, type Result, refuse } from "../../domain/problem.ts";
+import { nearest } from "../../domain/text/nearest.ts";
 
 /** Limits on what an answer repeats: the number of faults, and the length of a property's name. */
 const FAULTS_MAX = 20;

@@ -1,5 +1,5 @@
 import { type Command, Option } from "commander";
-import { readSettings } from "../config/config.ts";
+import { readSettings } from "../../config/config.ts";
 import {
   flagOf,
   SETTING_NAMES,
@@ -8,8 +8,8 @@ import {
   type Settings,
   type SettingTexts,
   variableOf,
-} from "../config/settings.ts";
-import { CommandRefused } from "../domain/command-refused.ts";
+} from "../../config/settings.ts";
+import { CommandRefused } from "../../domain/command-refused.ts";
 
 /** Adds the options of these settings. A flag wins over the environment, which wins over the default. */
 export function withSettings(command: Command, names: readonly SettingName[]): Command {

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sampleReport, sampleRule } from "../tests/sample-report.ts";
+import { sampleReport, sampleRule } from "../../tests/sample-report.ts";
 import { sarif } from "./sarif.ts";
 
 type Log = {
@@ -43,7 +43,7 @@ test("violations are errors, warnings are warnings, and each points at its rule"
 });
 
 test("the place of a result is the line of its rule", async () => {
-  const lines = (await Bun.file(new URL("../RULES.md", import.meta.url)).text()).split("\n");
+  const lines = (await Bun.file(new URL("../../RULES.md", import.meta.url)).text()).split("\n");
   const { rules } = sampleReport();
   const [run] = parse(sarif(sampleReport({ rules: rules.map((rule) => ({ ...rule, id: "IFM-12" })) }))).runs;
   for (const { locations } of run.results)

@@ -1,7 +1,7 @@
-import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "../domain/customer/customer.ts";
-import { type CustomerStatus, isStatus, STATUSES } from "../domain/customer/field-registry.ts";
-import { ok, type Result, refuse } from "../domain/problem.ts";
-import { nearest } from "../domain/text/nearest.ts";
+import { PAGE_LIMIT_DEFAULT, PAGE_LIMIT_MAX } from "../../domain/customer/customer.ts";
+import { type CustomerStatus, isStatus, STATUSES } from "../../domain/customer/field-registry.ts";
+import { ok, type Result, refuse } from "../../domain/problem.ts";
+import { nearest } from "../../domain/text/nearest.ts";
 
 /** Refuses unknown parameters: a mistyped `?field=name` must not pass for a full read. */
 export function readQuery(search: string, known: readonly string[]): Result<URLSearchParams> {

@@ -1,4 +1,4 @@
-import { UsageError } from "../outcome/failure.ts";
+import { UsageError } from "../../outcome/failure.ts";
 
 /**
  * The base URL of a deployment: http or https, no credentials, no query, no trailing slash. The URL of the collection

@@ -1,5 +1,5 @@
 import { writeSync } from "node:fs";
-import { CommandRefused } from "../domain/command-refused.ts";
+import { CommandRefused } from "../../domain/command-refused.ts";
 
 /** Standard output could not be written whole. */
 export class OutputLost extends CommandRefused {

@@ -1,19 +1,24 @@
 import type { Command } from "commander";
-import { CommandRefused } from "../domain/command-refused.ts";
-import { maskPassword } from "../domain/text/mask-password.ts";
-import { databaseExists } from "../storage/database-url/open-storage.ts";
-import { tokenPrefix } from "../storage/tokens/bearer-token.ts";
-import type { NotOneToken, RotationTerms, TokenHolder, TokenStore } from "../storage/tokens/token-store.ts";
+import { CommandRefused } from "../../domain/command-refused.ts";
+import { maskPassword } from "../../domain/text/mask-password.ts";
+import { databaseExists } from "../../storage/database-url/open-storage.ts";
+import { tokenPrefix } from "../../storage/tokens/bearer-token.ts";
+import type {
+  NotOneToken,
+  RotationTerms,
+  TokenHolder,
+  TokenStore,
+} from "../../storage/tokens/token-store.ts";
 import {
   DATABASE_SETTINGS,
   databaseOf,
   existingDatabaseOf,
   type NamedDatabase,
   withStorage,
-} from "./database.ts";
-import { OutputLost, print } from "./print.ts";
-import { settingsOf, withSettings } from "./setting-options.ts";
-import { shownTime } from "./table.ts";
+} from "../common/named-database.ts";
+import { OutputLost, print } from "../common/print.ts";
+import { settingsOf, withSettings } from "../common/setting-options.ts";
+import { shownTime } from "../common/table.ts";
 import { breakGlass, findingTable, tokenLines, tokenTable } from "./token-list.ts";
 import {
   durationMs,

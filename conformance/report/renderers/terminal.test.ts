@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { sampleReport, sampleRule } from "../tests/sample-report.ts";
-import { OUTCOMES, type RuleResult } from "./schema.ts";
+import { sampleReport, sampleRule } from "../../tests/sample-report.ts";
+import { OUTCOMES, type RuleResult } from "../schema.ts";
 import { BLOCK_LINES_MAX, failureBlock, terminal } from "./terminal.ts";
 
 const style = { color: false, width: 110 };

@@ -1,10 +1,10 @@
 /** The settings that a profile may hold, each declared once: its kind, its check, how it is shown, what is secret. */
-import { UsageError } from "../outcome/failure.ts";
-import { originOf, parseBaseUrl } from "./base-url.ts";
-import { parseDurationMs, parseUndoMs } from "./duration.ts";
-import { parseHeader, SECRET_NAME } from "./header-option.ts";
-import { maskedProxyUrl, parseProxyUrl, proxySecrets } from "./proxy.ts";
-import { checkedToken } from "./token-text.ts";
+import { UsageError } from "../../outcome/failure.ts";
+import { originOf, parseBaseUrl } from "../values/base-url.ts";
+import { parseDurationMs, parseUndoMs } from "../values/duration.ts";
+import { parseHeader, SECRET_NAME } from "../values/header-option.ts";
+import { maskedProxyUrl, parseProxyUrl, proxySecrets } from "../values/proxy.ts";
+import { checkedToken } from "../values/token-text.ts";
 
 export type Profile = {
   url?: string;

@@ -1,12 +1,12 @@
 /** `$XDG_CONFIG_HOME/customers/config.toml`: named profiles, mode 0600 because tokens may stand in it. */
 import { existsSync, mkdirSync, readFileSync, statSync } from "node:fs";
 import { dirname } from "node:path";
-import { readText } from "../files/read-text.ts";
-import { systemCode } from "../files/system-code.ts";
-import { openDraft, writeAtomically } from "../files/write-atomically.ts";
-import { type Failure, isFailure, UsageError } from "../outcome/failure.ts";
+import { readText } from "../../files/read-text.ts";
+import { systemCode } from "../../files/system-code.ts";
+import { openDraft, writeAtomically } from "../../files/write-atomically.ts";
+import { type Failure, isFailure, UsageError } from "../../outcome/failure.ts";
+import { xdgPath } from "../values/xdg-path.ts";
 import { asTable, type Profile, readProfile } from "./profile-settings.ts";
-import { xdgPath } from "./xdg-path.ts";
 
 export type ProfileFile = {
   path: string;
@@ -107,7 +107,7 @@ export async function changeProfileFile(
   path: string,
   change: (file: ProfileFile) => ProfileContent | Failure,
 ): Promise<Failure | undefined> {
-  const { withExclusiveLock } = await import("../files/exclusive-lock.ts");
+  const { withExclusiveLock } = await import("../../files/exclusive-lock.ts");
   const done = await writing(path, async () => {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 });
     return await withExclusiveLock(`${path}.lock`, async () => {

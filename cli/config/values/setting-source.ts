@@ -1,7 +1,7 @@
 /** Where settings come from: variables and the files that settings name. */
-import { readPem, readText } from "../files/read-text.ts";
-import { systemCode } from "../files/system-code.ts";
-import { UsageError } from "../outcome/failure.ts";
+import { readPem, readText } from "../../files/read-text.ts";
+import { systemCode } from "../../files/system-code.ts";
+import { UsageError } from "../../outcome/failure.ts";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 

@@ -1,9 +1,9 @@
-import { FIELD_NAMES } from "../domain/customer/field-registry.ts";
-import { NAME_PATTERN } from "../domain/policy/issuer.ts";
-import type { Policy } from "../domain/policy/policy.ts";
-import { OPERATIONS, scopeOf } from "../domain/policy/rights.ts";
-import { nearest } from "../domain/text/nearest.ts";
-import type { RotationTerms, TokenHolder } from "../storage/tokens/token-store.ts";
+import { FIELD_NAMES } from "../../domain/customer/field-registry.ts";
+import { NAME_PATTERN } from "../../domain/policy/issuer.ts";
+import type { Policy } from "../../domain/policy/policy.ts";
+import { OPERATIONS, scopeOf } from "../../domain/policy/rights.ts";
+import { nearest } from "../../domain/text/nearest.ts";
+import type { RotationTerms, TokenHolder } from "../../storage/tokens/token-store.ts";
 
 export type TokenOptions = {
   readonly role: string;

@@ -1,10 +1,10 @@
 /** Markdown for a GitHub step summary: the verdict first, each finding folded. */
 
-import { amount } from "./amount.ts";
-import { causesFirst } from "./causes.ts";
-import { caveats, findingText, groupsByReason, rulesWith } from "./finding.ts";
-import { OUTCOMES, type Report, type RuleResult } from "./schema.ts";
-import { visible } from "./visible.ts";
+import { amount } from "../amount.ts";
+import { causesFirst } from "../causes.ts";
+import { caveats, findingText, groupsByReason, rulesWith } from "../finding.ts";
+import { OUTCOMES, type Report, type RuleResult } from "../schema.ts";
+import { visible } from "../visible.ts";
 
 /** A step summary holds 1 MiB; what is beyond this many findings stands in report.json. */
 const FINDINGS_MAX = 60;

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sampleReport, sampleRule } from "../tests/sample-report.ts";
+import { sampleReport, sampleRule } from "../../tests/sample-report.ts";
 import { markdown } from "./markdown.ts";
 
 test("verdict, counts, findings and what was not tested stand in it", () => {

@@ -4,11 +4,11 @@
  * `webRequest` and `webResponse`, which SARIF has for just this.
  */
 
-import { VERSION } from "../version.ts";
-import { caveats, findingOf, findingText, rulesWith } from "./finding.ts";
-import { rulesMarkdown } from "./rule-listing.ts";
-import type { Exchange, Report, RuleResult } from "./schema.ts";
-import { visible, visibleValue } from "./visible.ts";
+import { VERSION } from "../../version.ts";
+import { caveats, findingOf, findingText, rulesWith } from "../finding.ts";
+import { rulesMarkdown } from "../rule-listing.ts";
+import type { Exchange, Report, RuleResult } from "../schema.ts";
+import { visible, visibleValue } from "../visible.ts";
 
 const SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json";
 

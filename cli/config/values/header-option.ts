@@ -1,5 +1,5 @@
 /** `--header 'Name: value'` and `--header-env 'Name: $VARIABLE'` (RFC 9110 §5.1, §5.5). */
-import { UsageError } from "../outcome/failure.ts";
+import { UsageError } from "../../outcome/failure.ts";
 
 export type Header = {
   name: string;
