@@ -75,6 +75,17 @@ function mustStayHidden(read: Answered, at: Forbidden, asked: boolean, weight: W
   }
 }
 
+/** HEAD is GET without its body (RFC 9110 9.3.2): that the field is there, and how long it is, is said all the same. */
+async function refusedByHead(t: Attempt, at: Forbidden): Promise<void> {
+  // Such a run promises to send nothing but GET.
+  if (t.kit.options.mode === "read-only") return;
+  const asked = `?fields=${at.field}`;
+  const read = await readBy(t, "limited", asked, "refused, as GET is", t.kit.main, ["", { sentAs: "HEAD" }]);
+  mustHide(read, at, read.evidence.probe);
+  const found = `HEAD ${asked} was answered ${read.seen.status}, and GET refused`;
+  read.should("refused-by-head", !accepted(read.seen.status), found);
+}
+
 /** Moments at which a service may take the limited caller for one that may read more. */
 async function staysHidden(t: Attempt): Promise<void> {
   // What comes before the plain read is an accepted write of somebody else.
@@ -336,6 +347,7 @@ export const forbiddenFields: readonly Rule[] = [
           const read = await readBy(t, "limited", query, `no ${at.field}`, t.kit.main, way);
           mustStayHidden(read, at, query !== "");
         }
+      if (hidden.some((query) => query !== "")) await refusedByHead(t, at);
       if (!hidden.includes("")) return;
       // What does not ask for the field.
       const reads: readonly (readonly [query: string, way: WayOfReading])[] = [

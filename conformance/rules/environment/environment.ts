@@ -126,24 +126,28 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const before = await t.state(t.kit.main, "read before");
   // Whatever keeps copies gets a chance to keep these.
   for (const query of queries) await t.get(t.kit.main, { query, purpose: "fill caches" });
+  await t.get(t.kit.main, { sentAs: "HEAD", purpose: "fill caches" });
   const values = t.kit.values.next();
   const write = await writeFrom(t, method, before, values);
   // What PATCH refuses is IFM-30's to blame.
   if (method === "PATCH" && !accepted(write.status)) return;
   t.needAccepted("PUT", write);
-  const reads = await together(
-    queries.flatMap((query) =>
-      (["socket", "socket", "undici"] as const).map((via) =>
-        t.get(t.kit.main, { query, via, purpose: "read after the write" }),
-      ),
+  const purpose = "read after the write";
+  const reads = await together([
+    ...queries.flatMap((query) =>
+      (["socket", "socket", "undici"] as const).map((via) => t.get(t.kit.main, { query, via, purpose })),
     ),
-  );
+    t.get(t.kit.main, { sentAs: "HEAD", purpose }),
+  ]);
   const end = await t.state(t.kit.main);
   // A PATCH that is applied nowhere is IFM-30's to blame.
   const applied = method === "PUT" || shows(end.fields.name, values.name);
   for (const seen of reads) {
-    const { search } = new URL(seen.exchange.request.url);
-    const proof = t.proof(`GET ${search} right after the ${method}`, "the new tag and values");
+    const { url, method: read } = seen.exchange.request;
+    const proof = t.proof(
+      `${read} ${new URL(url).search} right after the ${method}`,
+      "the new tag and values",
+    );
     proof.show(seen, {
       came: `${describe(seen)} ${seen.text.slice(0, 120)}`,
       before: before.seen,
@@ -279,7 +283,7 @@ export const environment: readonly Rule[] = [
   rule("ENV-04", "A read after a write shows that write", {
     spec: ["3 accepted", "4.1 rule 8"],
     reading:
-      "After an accepted PUT or PATCH, reads on new connections, with and without `fields`, show the new token and values: no cache or lagging copy answers with the old ones. After a DELETE that was answered 200 or 204, no read shows the customer under its last tag and a later one 404.",
+      "After an accepted PUT or PATCH, reads on new connections, with and without `fields`, and by HEAD, show the new token and values: no cache or lagging copy answers with the old ones. After a DELETE that was answered 200 or 204, no read shows the customer under its last tag and a later one 404.",
     hurts: "A client merges on old values, or is told for minutes that its save was lost.",
     needs: NEEDS.PUT,
     after: ["ETG-04", "IFM-01", "IFM-30"],

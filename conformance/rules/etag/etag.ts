@@ -83,6 +83,22 @@ async function sameHoweverAsked(t: Attempt, full: Answered & { tag: string }): P
     const found = `${what} carries ${tag ?? "no ETag"}, a plain read ${full.tag}`;
     read.must("same-however-asked", tag === full.tag, found, OTHERS_MAY_CAUSE);
   }
+  // Such a run sends nothing but GET.
+  if (t.kit.options.mode !== "read-only") await sameByHead(t, full);
+}
+
+/** HEAD is GET without its body (RFC 9110 9.3.2); whether it is offered is open. */
+async function sameByHead(t: Attempt, full: Answered & { tag: string }): Promise<void> {
+  for (const query of ["", "?fields=name"]) {
+    const what = `HEAD${query && ` ${query}`}`;
+    const read = await t.read(query, `ETag ${full.tag}`, { sentAs: "HEAD", what, body: false });
+    read.control({ differs: "a plain read", seen: full.seen });
+    const { status, tag } = read.seen;
+    if (status !== 200) continue;
+    const found = `${what} carries ${tag ?? "no ETag"}, a plain read ${full.tag}`;
+    if (read.should("tag-of-head", tag !== undefined, found))
+      read.must("same-however-asked", tag === full.tag, found, OTHERS_MAY_CAUSE);
+  }
 }
 
 /** A version may be given with the first update, or be read from elsewhere until then. */
@@ -193,7 +209,7 @@ export const etag: readonly Rule[] = [
   rule("ETG-05", "The ETag depends neither on fields nor on how a read is asked", {
     spec: ["2.4.7", "2.4.3", "3 GET"],
     reading:
-      "Another parameter, language, version of HTTP or spelling of the address, a part of the body (Range), a date: each read that is answered carries the token of the customer. So does one with another `Accept`, where JSON is the answer.",
+      "Another parameter, language, version of HTTP or spelling of the address, a part of the body (Range), a date: each read that is answered carries the token of the customer. So does one with another `Accept`, where JSON is the answer. HEAD may carry none, with a warning.",
     hurts: "A client that read a projection is refused as stale, or two clients guard different things.",
     after: ["ETG-04"],
     async check(t) {

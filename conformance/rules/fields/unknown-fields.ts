@@ -111,6 +111,12 @@ async function unknownIsRefusedHoweverAsked(t: Attempt): Promise<void> {
     read.control({ differs: "no unknown name", seen: control.seen });
     read.mustAnswer("status", 400);
   }
+  // Such a run sends nothing but GET.
+  if (t.kit.options.mode === "read-only") return;
+  const query = "?fields=kitunknown";
+  const read = await t.read(query, "400, as GET", { sentAs: "HEAD", what: `HEAD ${query}`, body: false });
+  const { status } = read.seen;
+  read.should("by-head", !accepted(status), `HEAD ${query} was answered ${status}, and GET refused`);
 }
 
 const ODD_NAMES = [
@@ -126,7 +132,7 @@ export const unknownFields: readonly Rule[] = [
   rule("FLD-03", "An unknown name is refused with 400", {
     spec: ["2.2 unknown", "4.1 400", "7 400"],
     reading:
-      "Also beside known ones, in a conditional read, compressed, before the first update, and by the limited caller beside what it may read. In a long list, named twice, or beside a field that it may not read, by some 4xx.",
+      "Also beside known ones, in a conditional read, compressed, before the first update, and by the limited caller beside what it may read; by HEAD with a warning. In a long list, named twice, or beside a field that it may not read, by some 4xx.",
     hurts: "A misspelt field silently vanishes from every page that shows it.",
     async check(t) {
       await unknown(t, ["kitunknown", "phone"]);

@@ -274,6 +274,15 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     ),
   },
   {
+    id: "head-asks-nobody",
+    rule: "AUT-15",
+    does: "asks the policy in the handler of GET, not in that of HEAD",
+    plant: requesting(
+      (request, service) => request.method === "HEAD" && service.caller(request) === "limited",
+      privileged,
+    ),
+  },
+  {
     id: "options-shows-customer",
     rule: "AUT-15",
     does: "answers OPTIONS with an example of the resource, which is the resource itself",

@@ -32,6 +32,8 @@ const shownTag = (suffix: (count: number) => string): Plant =>
     fields === "default" ? sound : sound?.replace(/"$/, `${suffix(fields.length)}"`),
   );
 
+const byHead: When = ({ request }) => request.method === "HEAD";
+
 /** What a module before the service makes a part of the tag. */
 const ASKED: readonly (readonly [id: string, does: string, when: When])[] = [
   [
@@ -49,6 +51,26 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     rule: "ETG-01",
     does: "answers a GET without ETag",
     plant: on(read()).answers(untagged),
+  },
+  {
+    id: "head-without-etag",
+    rule: "ETG-05",
+    does: "answers HEAD from a handler of its own, which asks whether the row exists and sends no ETag",
+    plant: on(read(), byHead).answers(untagged),
+  },
+  {
+    id: "head-etag-without-quotes",
+    rule: "ETG-05",
+    does: "sends the bare version as the ETag of HEAD",
+    plant: on(read(), byHead).answers(tagged(({ customer }) => customer?.tag.slice(1, -1))),
+  },
+  {
+    id: "head-from-cache",
+    rule: "ENV-04",
+    does: "answers HEAD from a copy that is renewed with the next write but one",
+    plant: on(read(), byHead, ({ customer }) => (customer?.formerTags.length ?? 0) % 2 === 1).answers(
+      tagged(({ customer }) => customer?.formerTags.at(-1)),
+    ),
   },
   {
     id: "read-of-other-tenant-without-etag",

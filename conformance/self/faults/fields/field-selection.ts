@@ -397,6 +397,20 @@ export const FIELD_FAULTS: Fault[] = [
     ),
   },
   {
+    id: "default-set-with-null-status",
+    rule: "FLD-10",
+    does: "joins the table of statuses where the status is asked for, and otherwise shows null",
+    plant: on(wholeRead).answers(showing((body) => ({ ...body, Status: null }))),
+  },
+  {
+    id: "unknown-field-by-head",
+    rule: "FLD-03",
+    does: "checks the names where it shapes the body, which HEAD has not",
+    plant: on(read(400), isThere, ({ request }) => request.method === "HEAD").answers(({ before }) =>
+      object({}, before?.tag),
+    ),
+  },
+  {
     id: "unknown-field-of-limited-403",
     rule: "FLD-03",
     does: "asks the policy of a role before the registry, and forbids what it does not know",
