@@ -9,7 +9,7 @@ import { showsCustomer } from "../probe/callers/existence.ts";
 import { ifMatch } from "../probe/requests/if-match-forms.ts";
 import { pathEnd } from "../probe/requests/other-paths.ts";
 import { type Rule, rule } from "../probe/rule.ts";
-import { plain } from "../target/names.ts";
+import { bareGuid, plain } from "../target/names.ts";
 
 /** Statuses of a service that failed; 501 and 503 are answers on purpose. */
 const FAILED = [500, 502, 504];
@@ -50,11 +50,32 @@ function codesOf(object: Readonly<Record<string, unknown>>): string[] {
 /** ID is one that nobody has. */
 const ID_PATTERNS = ["' OR '1'='1", "ID' OR 'a'='a' --", "%", "*", "ID|.*"];
 
+/** A column that is too short, and a search by the beginning, take one id for another. */
+async function alikeIsAnother(t: Attempt, control: Seen): Promise<void> {
+  const { main, ground } = t.kit;
+  for (const [place, at] of [
+    ["first", 0],
+    ["tenth", 9],
+    ["last", main.id.length - 1],
+  ] as const) {
+    const other = main.id.charAt(at) === "1" ? "2" : "1";
+    const to = ground.customerAt(main.id.slice(0, at) + other + main.id.slice(at + 1), false);
+    const what = `GET ?fields=id,name of an id with another ${place} character`;
+    const read = await t.read("?fields=id,name", "404, or a customer with that id", { to, what });
+    read.control({ differs: "the id of the customer", seen: control });
+    // Ids that are given in a row may have a neighbour there, who has an id of its own.
+    const shown = t.fieldsOf(read.seen).id;
+    const same = typeof shown === "string" && bareGuid(shown) === bareGuid(main.id);
+    read.must("not-alike", !same, `${what} shows the customer ${main.id}`);
+  }
+}
+
 export const problems: readonly Rule[] = [
   rule("PRB-01", "GET of a missing customer is 404", {
     spec: ["4.1 404", "7 404"],
-    reading: "With and without `fields`.",
-    hurts: "Clients cannot tell an empty customer from none.",
+    reading:
+      "With and without `fields`. An id that differs in one character from that of a customer is not that customer's.",
+    hurts: "Clients cannot tell an empty customer from none, or read another one.",
     async check(t) {
       const control = await t.get(t.kit.main, { purpose: "control request: the customer exists" });
       if (control.status !== 200)
@@ -65,6 +86,7 @@ export const problems: readonly Rule[] = [
         read.control({ differs: "the customer exists", seen: control });
         read.mustAnswer("status", 404);
       }
+      await alikeIsAnother(t, control);
     },
   }),
   rule("PRB-06", "No pattern in place of an id shows a customer", {

@@ -1,11 +1,32 @@
 /** PRB: what refusals look like (7). Problem documents are optional, so a fault needs one that is there and wrong. */
-import type { Fault } from "../fault.ts";
-import { headerLines } from "../service/http-socket.ts";
+import { type Fault, isRead, requesting } from "../fault.ts";
+import { headerLines, type Request } from "../service/http-socket.ts";
+import type { Customer } from "../service/seams.ts";
+import type { Service } from "../service/service.ts";
 import { as, empty, on, read, showing, write } from "../turn.ts";
 
 const stale = write(undefined, 412);
 
+/** The customer whose id begins like that of the request, where none has the very id. */
+function likeIt({ path }: Request, service: Service): Customer | undefined {
+  const id = path.slice(path.lastIndexOf("/") + 1).toLowerCase();
+  if (service.customers.has(id)) return undefined;
+  return [...service.customers.values()].find((customer) => customer.id.slice(0, 8) === id.slice(0, 8));
+}
+
 export const ERROR_FAULTS: Fault[] = [
+  {
+    id: "id-by-its-beginning",
+    rule: "PRB-01",
+    does: "finds a customer by the first eight characters of an id, as many as the index holds",
+    plant: requesting(
+      (request, service) => isRead(request) && likeIt(request, service) !== undefined,
+      (request, service) => ({
+        ...request,
+        path: `${service.deployment.basePath}/customers/${likeIt(request, service)?.id}`,
+      }),
+    ),
+  },
   {
     id: "412-as-200",
     rule: "IFM-03",
