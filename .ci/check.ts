@@ -9,7 +9,7 @@
  */
 import { existsSync, mkdirSync, readFileSync, rmSync } from "node:fs";
 import { availableParallelism } from "node:os";
-import { PostgresCluster } from "../server/tests/support/postgres-cluster.ts";
+import { PostgresCluster } from "../server/tests/support/postgres/postgres-cluster.ts";
 import { NOT_ON_POSTGRES } from "./not-on-postgres.ts";
 import { tally } from "./tally.ts";
 

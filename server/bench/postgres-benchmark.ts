@@ -12,7 +12,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { copyDatabase } from "../storage/database-url/copy-database.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { PostgresCluster } from "../tests/support/postgres-cluster.ts";
+import { PostgresCluster } from "../tests/support/postgres/postgres-cluster.ts";
 import { type Measure, ratio } from "./measure.ts";
 import { report, surroundings } from "./report.ts";
 import { rounds, type Server } from "./rounds.ts";

@@ -5,8 +5,8 @@ import { sealBacklog } from "../storage/audit/sealing-timer.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
 import { connect } from "../storage/sqlite/files/sqlite-database.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { Workplace } from "../tests/support/server-process.ts";
-import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
+import { Workplace } from "../tests/support/service/server-process.ts";
+import { TEST_ORIGIN } from "../tests/support/service/test-origin.ts";
 
 let place: Workplace;
 beforeEach(() => {

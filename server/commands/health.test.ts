@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { Workplace } from "../tests/support/server-process.ts";
+import { Workplace } from "../tests/support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {

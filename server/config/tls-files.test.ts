@@ -1,7 +1,7 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { selfSignedCertificate } from "../tests/support/self-signed-certificate.ts";
-import { temporaryDirectory } from "../tests/support/server-process.ts";
+import { selfSignedCertificate } from "../tests/support/http/self-signed-certificate.ts";
+import { temporaryDirectory } from "../tests/support/service/server-process.ts";
 import { readConfig } from "./config.ts";
 
 const directory = temporaryDirectory();

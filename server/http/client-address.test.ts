@@ -2,8 +2,8 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { parseRawReply, rawExchange } from "../tests/support/raw-exchange.ts";
-import { TestService } from "../tests/support/test-service.ts";
+import { parseRawReply, rawExchange } from "../tests/support/http/raw-exchange.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 
 const CLIENT_GONE = "the client closed its connection before its request was read; nothing was done";
 const FORWARDED = "for=203.0.113.7;proto=https";

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
-import { TestService } from "../tests/support/test-service.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 
 const service = await TestService.start({
   policy: `[roles.auditor]\nread = ["id", "name", "status"]\noperations = ["history"]\n${BUILT_IN_POLICY}`,

@@ -1,5 +1,5 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { TestService } from "../tests/support/test-service.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 
 const service = await TestService.start();
 afterAll(() => service.stop());

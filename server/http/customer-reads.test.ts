@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { FIELD_NAMES } from "../domain/customer/field-registry.ts";
-import { TestService } from "../tests/support/test-service.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 
 const service = await TestService.start();
 afterAll(() => service.stop());

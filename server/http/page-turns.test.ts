@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
-import { RawConnection, type RawRequest, rawRequest } from "../tests/support/raw-connection.ts";
-import { TestService } from "../tests/support/test-service.ts";
+import { RawConnection, type RawRequest, rawRequest } from "../tests/support/http/raw-connection.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 import { PageTurns } from "./page-turns.ts";
 
 const service = await TestService.start();

@@ -4,8 +4,8 @@ import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import type { AuditStore, HistoryQuery } from "../storage/audit/audit-store.ts";
 import { StoreUnavailable } from "../storage/customers/customer-store.ts";
 import type { Storage } from "../storage/storage.ts";
-import { ANY_WAY } from "../tests/support/storage-ways.ts";
-import { TestService } from "../tests/support/test-service.ts";
+import { ANY_WAY } from "../tests/support/database/storage-ways.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 
 const service = await TestService.start({
   policy: `audit.values = true

@@ -1,8 +1,8 @@
 import { afterAll, expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { parseRawReply, rawExchange } from "../tests/support/raw-exchange.ts";
-import { TestService } from "../tests/support/test-service.ts";
+import { parseRawReply, rawExchange } from "../tests/support/http/raw-exchange.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 import { discardRest } from "./body/request-body.ts";
 
 const KIB = 1024;

@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { parseRawReply, rawExchange } from "../tests/support/raw-exchange.ts";
-import { TestService } from "../tests/support/test-service.ts";
+import { parseRawReply, rawExchange } from "../tests/support/http/raw-exchange.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 
 /** Anyone may read its metrics: what a proxy hides by path is what these spellings try to reach. */
 const service = await TestService.start({ metricsArePublic: true });

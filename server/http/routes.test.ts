@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { PROBLEMS } from "../domain/problem.ts";
-import { parseRawReply, rawExchange } from "../tests/support/raw-exchange.ts";
-import { TestService } from "../tests/support/test-service.ts";
+import { parseRawReply, rawExchange } from "../tests/support/http/raw-exchange.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 
 const service = await TestService.start();
 afterAll(() => service.stop());

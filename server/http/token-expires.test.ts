@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
-import { scrape } from "../tests/support/metric-series.ts";
-import { TestService } from "../tests/support/test-service.ts";
+import { scrape } from "../tests/support/service/metric-series.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 
 const HOUR_MS = 3_600_000;
 const DAY_MS = 24 * HOUR_MS;

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { FIELD_NAMES, type FieldName } from "../domain/customer/field-registry.ts";
 import { OPERATIONS, type Operation, scopeOf } from "../domain/policy/rights.ts";
-import { TestService } from "../tests/support/test-service.ts";
+import { TestService } from "../tests/support/service/test-service.ts";
 
 const service = await TestService.start();
 afterAll(() => service.stop());

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { once } from "node:events";
 import { connect } from "node:net";
-import { parseRawReply } from "../tests/support/raw-exchange.ts";
-import { type ServerProcess, Workplace } from "../tests/support/server-process.ts";
+import { parseRawReply } from "../tests/support/http/raw-exchange.ts";
+import { type ServerProcess, Workplace } from "../tests/support/service/server-process.ts";
 
 const MIB = 1_048_576;
 const BODY_MIB = 256;

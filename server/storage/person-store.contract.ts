@@ -2,7 +2,7 @@ import { afterAll, describe, expect, test } from "bun:test";
 import type { CustomerFields } from "../domain/customer/customer.ts";
 import type { MaybePromise } from "../domain/maybe-promise.ts";
 import { NO_BODY, projectionOf } from "../domain/projection.ts";
-import { TEST_ORIGIN } from "../tests/support/test-origin.ts";
+import { TEST_ORIGIN } from "../tests/support/service/test-origin.ts";
 import { reportOnChain } from "./audit/chain-report.ts";
 import { sealBacklog } from "./audit/sealing-timer.ts";
 import type { IdempotencyKey } from "./customers/customer-store.ts";

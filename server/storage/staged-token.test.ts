@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { existsSync, readFileSync } from "node:fs";
-import { temporaryDirectory } from "../tests/support/server-process.ts";
+import { temporaryDirectory } from "../tests/support/service/server-process.ts";
 import { publish, stage, stagedToken } from "./staged-token.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;

@@ -3,7 +3,7 @@ import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import type { ChainedEntry } from "../domain/audit/audit-chain.ts";
 import { parseEntityTag } from "../domain/entity-tag.ts";
 import { sealBacklog } from "../storage/audit/sealing-timer.ts";
-import { TestService } from "./support/test-service.ts";
+import { TestService } from "./support/service/test-service.ts";
 
 const ROLES = BUILT_IN_POLICY.slice(0, BUILT_IN_POLICY.indexOf("[enforcement]"));
 let service: TestService;

@@ -1,8 +1,8 @@
 import { afterAll, afterEach, describe, expect, test } from "bun:test";
 import type { Scope } from "../domain/policy/scope.ts";
-import { bodyLater } from "./support/body-later.ts";
-import type { RawReply } from "./support/raw-exchange.ts";
-import { TestService } from "./support/test-service.ts";
+import { bodyLater } from "./support/http/body-later.ts";
+import type { RawReply } from "./support/http/raw-exchange.ts";
+import { TestService } from "./support/service/test-service.ts";
 
 const DAY_MS = 86_400_000;
 const UNTIL_MS = Date.UTC(2027, 2, 31);

@@ -2,10 +2,10 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { RawConnection, type RawRequest, rawRequest } from "./support/raw-connection.ts";
-import type { RawReply } from "./support/raw-exchange.ts";
-import { STORAGE_WAYS } from "./support/storage-ways.ts";
-import { TestService } from "./support/test-service.ts";
+import { STORAGE_WAYS } from "./support/database/storage-ways.ts";
+import { RawConnection, type RawRequest, rawRequest } from "./support/http/raw-connection.ts";
+import type { RawReply } from "./support/http/raw-exchange.ts";
+import { TestService } from "./support/service/test-service.ts";
 
 const WRITERS = 50;
 const ROUNDS = 4;

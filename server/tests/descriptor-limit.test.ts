@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { RawConnection, rawRequest } from "./support/raw-connection.ts";
-import { type ServerProcess, Workplace } from "./support/server-process.ts";
+import { RawConnection, rawRequest } from "./support/http/raw-connection.ts";
+import { type ServerProcess, Workplace } from "./support/service/server-process.ts";
 
 /** Of file descriptors, for each service. */
 const LIMIT = 100;

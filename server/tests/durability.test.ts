@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { Random } from "./support/random.ts";
-import { type ServerProcess, Workplace } from "./support/server-process.ts";
-import type { Reply } from "./support/test-service.ts";
+import { type ServerProcess, Workplace } from "./support/service/server-process.ts";
+import type { Reply } from "./support/service/test-service.ts";
 
 // `bun run torture` runs more of the same: 100 rounds of 64
 // writers, on one service and on two that share port and database.

@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { CountingClients } from "./support/counting-clients.ts";
-import { holdLock } from "./support/held-lock.ts";
-import { Workplace } from "./support/server-process.ts";
-import { TestService } from "./support/test-service.ts";
+import { holdLock } from "./support/database/held-lock.ts";
+import { CountingClients } from "./support/service/counting-clients.ts";
+import { Workplace } from "./support/service/server-process.ts";
+import { TestService } from "./support/service/test-service.ts";
 
 let place: Workplace;
 beforeEach(() => {

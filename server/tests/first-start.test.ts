@@ -12,7 +12,7 @@ import {
   writeFileSync,
 } from "node:fs";
 import { Random } from "./support/random.ts";
-import { ServerProcess, Workplace } from "./support/server-process.ts";
+import { ServerProcess, Workplace } from "./support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {

@@ -4,9 +4,9 @@ import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
+import { LATE_WAY } from "./support/database/storage-ways.ts";
 import { RUNS } from "./support/random.ts";
-import { LATE_WAY } from "./support/storage-ways.ts";
-import { type Reply, TestService } from "./support/test-service.ts";
+import { type Reply, TestService } from "./support/service/test-service.ts";
 
 const HOUR_MS = 3_600_000;
 const LIFE_MS = 24 * HOUR_MS;

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import { Elysia } from "elysia";
 import { Listener } from "../listener.ts";
 import { freePort } from "./support/free-port.ts";
-import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
+import { selfSignedCertificate } from "./support/http/self-signed-certificate.ts";
 
 test("a port that another process takes while the certificate is replaced ends nothing: it is listened on once it is free", async () => {
   const takers: { stop: (closes: boolean) => void }[] = [];

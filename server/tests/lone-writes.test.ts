@@ -1,9 +1,9 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { rawExchange } from "./support/raw-exchange.ts";
-import { temporaryDirectory } from "./support/server-process.ts";
-import { TestService } from "./support/test-service.ts";
+import { rawExchange } from "./support/http/raw-exchange.ts";
+import { temporaryDirectory } from "./support/service/server-process.ts";
+import { TestService } from "./support/service/test-service.ts";
 
 // Bun drops an answer that is still to come when more bytes, or the end, of a connection
 // arrive. So a write on a quiet service is answered in the turn that brought it.

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
 import { Glob } from "bun";
-import { launch, Output, runCommand, Workplace } from "./support/server-process.ts";
+import { launch, Output, runCommand, Workplace } from "./support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {

@@ -3,10 +3,10 @@ import { mkdtempSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import fc from "fast-check";
-import { RawConnection, rawRequest } from "./support/raw-connection.ts";
-import { Workplace } from "./support/server-process.ts";
-import { STORAGE_WAYS } from "./support/storage-ways.ts";
-import { TestService } from "./support/test-service.ts";
+import { STORAGE_WAYS } from "./support/database/storage-ways.ts";
+import { RawConnection, rawRequest } from "./support/http/raw-connection.ts";
+import { Workplace } from "./support/service/server-process.ts";
+import { TestService } from "./support/service/test-service.ts";
 
 const CLIENTS = 12;
 const STEPS = 25;

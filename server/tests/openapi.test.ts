@@ -11,8 +11,8 @@ import { EVERY_RESPONSE } from "../http/openapi/parameters.ts";
 import { problemHeaders } from "../http/openapi/problem-schemas.ts";
 import { ROUTE_DOCUMENTATION, type RouteDocumentation } from "../http/openapi/route-documentation.ts";
 import { problemExample } from "../http/reply/problem-pages.ts";
-import { DOCUMENT, ROUTES, type Sighting } from "./support/described-reply.ts";
-import { TestService } from "./support/test-service.ts";
+import { DOCUMENT, ROUTES, type Sighting } from "./support/http/described-reply.ts";
+import { TestService } from "./support/service/test-service.ts";
 
 const ORIGIN = "https://app.example.com";
 /** A client that has used up its requests, and one that may write seldom. */

@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
-import { parseRawReply, type RawReply, rawExchange } from "./support/raw-exchange.ts";
-import { type Reply, TestService } from "./support/test-service.ts";
+import { parseRawReply, type RawReply, rawExchange } from "./support/http/raw-exchange.ts";
+import { type Reply, TestService } from "./support/service/test-service.ts";
 
 // A role that may write and not read one field: the built-in policy has none, and the order needs one.
 const service = await TestService.start({

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
-import { Workplace } from "./support/server-process.ts";
+import { Workplace } from "./support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {

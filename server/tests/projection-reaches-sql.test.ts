@@ -5,8 +5,8 @@ import { join } from "node:path";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import { openDatabase } from "../storage/sqlite/files/sqlite-database.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { TestService } from "./support/test-service.ts";
-import { WatchedDatabase } from "./support/watched-database.ts";
+import { WatchedDatabase } from "./support/database/watched-database.ts";
+import { TestService } from "./support/service/test-service.ts";
 
 // What is fetched is what was asked for: a projection that only trims the answer would read personal
 // data that the caller may not see. So these tests look at the statements that reach SQLite.

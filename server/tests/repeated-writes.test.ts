@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, test } from "bun:test";
-import { type ServerProcess, temporaryDirectory, Workplace } from "./support/server-process.ts";
-import { STORAGE_WAYS, TWO_WAYS } from "./support/storage-ways.ts";
-import { type Reply, replyOf, TestService } from "./support/test-service.ts";
+import { STORAGE_WAYS, TWO_WAYS } from "./support/database/storage-ways.ts";
+import { type ServerProcess, temporaryDirectory, Workplace } from "./support/service/server-process.ts";
+import { type Reply, replyOf, TestService } from "./support/service/test-service.ts";
 
 // A write whose answer was lost is sent again as it was.
 // With an Idempotency-Key it has the outcome that it had.

@@ -4,8 +4,8 @@ import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import { countOf, type WriteKind } from "../domain/rollout/write-count.ts";
 import { DAY_MS, dayOf } from "../domain/text/iso-time.ts";
 import { openStorage } from "../storage/database-url/open-storage.ts";
-import { seriesOf } from "./support/metric-series.ts";
-import { type ServerProcess, Workplace } from "./support/server-process.ts";
+import { seriesOf } from "./support/service/metric-series.ts";
+import { type ServerProcess, Workplace } from "./support/service/server-process.ts";
 
 const ROLES = BUILT_IN_POLICY.slice(0, BUILT_IN_POLICY.indexOf("[enforcement]"));
 const UNTIL = dayOf(Date.now() + 90 * DAY_MS);

@@ -3,8 +3,8 @@ import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import { WRITE_METHODS, type WriteMethod } from "../domain/policy/policy.ts";
 import { firstDayKept } from "../domain/rollout/write-count.ts";
 import { allCounts } from "../storage/write-counts/write-count-store.ts";
-import { movedIn, requestSeries, scrape, writeSeries } from "./support/metric-series.ts";
-import { TestService } from "./support/test-service.ts";
+import { movedIn, requestSeries, scrape, writeSeries } from "./support/service/metric-series.ts";
+import { TestService } from "./support/service/test-service.ts";
 
 const UNTIL = "2027-03-31";
 const UNTIL_MS = Date.UTC(2027, 2, 31);

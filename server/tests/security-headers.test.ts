@@ -1,7 +1,7 @@
 /** What browsers are told, on every route and with every refusal. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { ROUTES } from "./support/described-reply.ts";
-import { type Reply, TestService } from "./support/test-service.ts";
+import { ROUTES } from "./support/http/described-reply.ts";
+import { type Reply, TestService } from "./support/service/test-service.ts";
 
 const service = await TestService.start();
 afterAll(() => service.stop());

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { X509Certificate } from "node:crypto";
 import { existsSync, readdirSync, writeFileSync } from "node:fs";
 import { connect, type Socket } from "node:net";
-import { ENGINE } from "./support/postgres-databases.ts";
-import { RawConnection, rawRequest } from "./support/raw-connection.ts";
-import { parseRawReply, type RawReply } from "./support/raw-exchange.ts";
-import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
-import { type ServerProcess, Workplace } from "./support/server-process.ts";
+import { RawConnection, rawRequest } from "./support/http/raw-connection.ts";
+import { parseRawReply, type RawReply } from "./support/http/raw-exchange.ts";
+import { selfSignedCertificate } from "./support/http/self-signed-certificate.ts";
+import { ENGINE } from "./support/postgres/postgres-databases.ts";
+import { type ServerProcess, Workplace } from "./support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {

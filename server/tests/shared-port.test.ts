@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { type ServerProcess, Workplace } from "./support/server-process.ts";
+import { type ServerProcess, Workplace } from "./support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {

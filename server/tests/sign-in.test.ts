@@ -6,12 +6,12 @@ import { exportJWK, generateKeyPair, SignJWT } from "jose";
 import { BUILT_IN_POLICY } from "../config/policy-file.ts";
 import type { RefusalReason } from "../domain/policy/issuer.ts";
 import { sealBacklog } from "../storage/audit/sealing-timer.ts";
-import { bodyLater } from "./support/body-later.ts";
-import { scrape } from "./support/metric-series.ts";
-import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
-import { type ServerProcess, Workplace } from "./support/server-process.ts";
-import { AUDIENCE, TestIssuer } from "./support/test-issuer.ts";
-import { TestService } from "./support/test-service.ts";
+import { bodyLater } from "./support/http/body-later.ts";
+import { selfSignedCertificate } from "./support/http/self-signed-certificate.ts";
+import { scrape } from "./support/service/metric-series.ts";
+import { type ServerProcess, Workplace } from "./support/service/server-process.ts";
+import { AUDIENCE, TestIssuer } from "./support/service/test-issuer.ts";
+import { TestService } from "./support/service/test-service.ts";
 
 const SKEW_S = 60;
 const LIFETIME_S = 300;

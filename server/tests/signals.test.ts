@@ -3,11 +3,11 @@ import { writeFileSync } from "node:fs";
 import { constants } from "node:os";
 import { connect } from "node:tls";
 import packageJson from "../../package.json";
-import { seriesOf } from "./support/metric-series.ts";
-import { ENGINE } from "./support/postgres-databases.ts";
-import { RawConnection, rawRequest } from "./support/raw-connection.ts";
-import { selfSignedCertificate } from "./support/self-signed-certificate.ts";
-import { launch, ServerProcess, Workplace } from "./support/server-process.ts";
+import { RawConnection, rawRequest } from "./support/http/raw-connection.ts";
+import { selfSignedCertificate } from "./support/http/self-signed-certificate.ts";
+import { ENGINE } from "./support/postgres/postgres-databases.ts";
+import { seriesOf } from "./support/service/metric-series.ts";
+import { launch, ServerProcess, Workplace } from "./support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { RawConnection, rawRequest } from "./support/raw-connection.ts";
-import { type ServerProcess, Workplace } from "./support/server-process.ts";
+import { RawConnection, rawRequest } from "./support/http/raw-connection.ts";
+import { type ServerProcess, Workplace } from "./support/service/server-process.ts";
 
 const CONNECTIONS = 2_000;
 

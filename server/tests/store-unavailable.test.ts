@@ -12,11 +12,11 @@ import {
 import { dirname } from "node:path";
 import { connect, openDatabase } from "../storage/sqlite/files/sqlite-database.ts";
 import { SqliteStorage } from "../storage/sqlite/sqlite-storage.ts";
-import { holdLock } from "./support/held-lock.ts";
-import { movedIn, requestSeries, scrape, writeSeries } from "./support/metric-series.ts";
-import { type ServerProcess, Workplace } from "./support/server-process.ts";
-import { TEST_ORIGIN } from "./support/test-origin.ts";
-import { type Reply, TestService } from "./support/test-service.ts";
+import { holdLock } from "./support/database/held-lock.ts";
+import { movedIn, requestSeries, scrape, writeSeries } from "./support/service/metric-series.ts";
+import { type ServerProcess, Workplace } from "./support/service/server-process.ts";
+import { TEST_ORIGIN } from "./support/service/test-origin.ts";
+import { type Reply, TestService } from "./support/service/test-service.ts";
 
 let place: Workplace;
 const services: TestService[] = [];

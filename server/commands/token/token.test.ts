@@ -2,13 +2,13 @@ import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:tes
 import { existsSync, writeFileSync } from "node:fs";
 import { readPolicyFile } from "../../config/policy-file.ts";
 import { tokenDigest } from "../../storage/tokens/bearer-token.ts";
-import { ENGINE } from "../../tests/support/postgres-databases.ts";
+import { ENGINE } from "../../tests/support/postgres/postgres-databases.ts";
 import {
   type CommandOutcome,
   runCommand,
   type ServerProcess,
   Workplace,
-} from "../../tests/support/server-process.ts";
+} from "../../tests/support/service/server-process.ts";
 import { readTokenOptions } from "./token-options.ts";
 
 let place: Workplace;

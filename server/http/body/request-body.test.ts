@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { connect, type Socket } from "node:net";
-import { TestService } from "../../tests/support/test-service.ts";
+import { TestService } from "../../tests/support/service/test-service.ts";
 
 const service = await TestService.start();
 afterAll(() => service.stop());

@@ -3,7 +3,7 @@ import { Registry } from "prom-client";
 import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
 import type { TokenHolder } from "../../storage/tokens/token-store.ts";
 import { LimitMetrics } from "../../telemetry/metrics/limit-metrics.ts";
-import { type Reply, TestService } from "../../tests/support/test-service.ts";
+import { type Reply, TestService } from "../../tests/support/service/test-service.ts";
 import { CallerLimits } from "./caller-limits.ts";
 
 const service = await TestService.start();

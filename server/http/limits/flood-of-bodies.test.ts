@@ -1,7 +1,7 @@
 import { afterAll, afterEach, expect, spyOn, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
-import { RawConnection, rawRequest } from "../../tests/support/raw-connection.ts";
-import { TestService } from "../../tests/support/test-service.ts";
+import { RawConnection, rawRequest } from "../../tests/support/http/raw-connection.ts";
+import { TestService } from "../../tests/support/service/test-service.ts";
 
 const CONNECTIONS = 64;
 const REQUESTS_EACH = 5;

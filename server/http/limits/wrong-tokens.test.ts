@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "bun:test";
 import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
 import { WRONG_TOKENS } from "../../domain/policy/limits.ts";
-import { TestService } from "../../tests/support/test-service.ts";
+import { TestService } from "../../tests/support/service/test-service.ts";
 
 let service: TestService;
 beforeAll(async () => {

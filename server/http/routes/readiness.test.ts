@@ -2,8 +2,8 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { StoreUnavailable } from "../../storage/customers/customer-store.ts";
 import { openDatabase } from "../../storage/sqlite/files/sqlite-database.ts";
 import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
-import { temporaryDirectory } from "../../tests/support/server-process.ts";
-import { WatchedDatabase } from "../../tests/support/watched-database.ts";
+import { WatchedDatabase } from "../../tests/support/database/watched-database.ts";
+import { temporaryDirectory } from "../../tests/support/service/server-process.ts";
 import { Readiness } from "./readiness.ts";
 
 let directory: ReturnType<typeof temporaryDirectory>;

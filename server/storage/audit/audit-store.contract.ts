@@ -5,7 +5,7 @@ import { changedValues, valuesDigest } from "../../domain/audit/kept-values.ts";
 import { drawRowVersion } from "../../domain/entity-tag.ts";
 import type { MaybePromise } from "../../domain/maybe-promise.ts";
 import { NO_BODY } from "../../domain/projection.ts";
-import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
+import { TEST_ORIGIN } from "../../tests/support/service/test-origin.ts";
 import type { IdempotencyKey, WriteTarget } from "../customers/customer-store.ts";
 import type { Storage } from "../storage.ts";
 import { deleteOldRows } from "./audit-retention.ts";

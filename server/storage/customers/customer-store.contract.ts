@@ -5,7 +5,7 @@ import { FIELD_NAMES, STATUSES } from "../../domain/customer/field-registry.ts";
 import { drawRowVersion, type RowVersion } from "../../domain/entity-tag.ts";
 import type { MaybePromise } from "../../domain/maybe-promise.ts";
 import { NO_BODY, type Projection, projectionOf } from "../../domain/projection.ts";
-import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
+import { TEST_ORIGIN } from "../../tests/support/service/test-origin.ts";
 import type { Storage } from "../storage.ts";
 import {
   type CreateOutcome,

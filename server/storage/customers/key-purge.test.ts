@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
-import { temporaryDirectory } from "../../tests/support/server-process.ts";
-import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
+import { temporaryDirectory } from "../../tests/support/service/server-process.ts";
+import { TEST_ORIGIN } from "../../tests/support/service/test-origin.ts";
 import { connect } from "../sqlite/files/sqlite-database.ts";
 import { SqliteStorage } from "../sqlite/sqlite-storage.ts";
 import { KeyPurge } from "./key-purge.ts";

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { copyFileSync, existsSync, readdirSync, readFileSync, writeFileSync } from "node:fs";
-import { fillDatabase, MOVED_ROWS, requireMoved } from "../../tests/support/moved-database.ts";
-import { Workplace } from "../../tests/support/server-process.ts";
-import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
+import { fillDatabase, MOVED_ROWS, requireMoved } from "../../tests/support/database/moved-database.ts";
+import { Workplace } from "../../tests/support/service/server-process.ts";
+import { TEST_ORIGIN } from "../../tests/support/service/test-origin.ts";
 import { copyDatabase } from "./copy-database.ts";
 import { openStorage } from "./open-storage.ts";
 

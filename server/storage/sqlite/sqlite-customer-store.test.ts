@@ -4,7 +4,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { FIELD_NAMES } from "../../domain/customer/field-registry.ts";
 import { projectionOf } from "../../domain/projection.ts";
-import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
+import { TEST_ORIGIN } from "../../tests/support/service/test-origin.ts";
 import { customerStoreContract } from "../customers/customer-store.contract.ts";
 import { openExistingDatabase } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";

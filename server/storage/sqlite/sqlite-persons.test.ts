@@ -2,9 +2,9 @@ import { Database } from "bun:sqlite";
 import { afterAll, expect, test } from "bun:test";
 import { readFileSync, statSync } from "node:fs";
 import { NO_BODY } from "../../domain/projection.ts";
-import { holdLock } from "../../tests/support/held-lock.ts";
-import { temporaryDirectory, Workplace } from "../../tests/support/server-process.ts";
-import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
+import { holdLock } from "../../tests/support/database/held-lock.ts";
+import { temporaryDirectory, Workplace } from "../../tests/support/service/server-process.ts";
+import { TEST_ORIGIN } from "../../tests/support/service/test-origin.ts";
 import { personStoreContract } from "../person-store.contract.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { readdirSync, readlinkSync, statfsSync } from "node:fs";
-import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { temporaryDirectory } from "../../tests/support/service/server-process.ts";
 import { openDatabase } from "./files/sqlite-database.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 

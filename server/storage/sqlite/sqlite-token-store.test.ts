@@ -1,7 +1,7 @@
 import type { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
-import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { temporaryDirectory } from "../../tests/support/service/server-process.ts";
 import { tokenStoreContract } from "../tokens/token-store.contract.ts";
 import { connect, openDatabase } from "./files/sqlite-database.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";

@@ -1,5 +1,5 @@
 import { afterAll } from "bun:test";
-import { temporaryDirectory } from "../../tests/support/server-process.ts";
+import { temporaryDirectory } from "../../tests/support/service/server-process.ts";
 import { writeCountStoreContract } from "../write-counts/write-count-store.contract.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
 

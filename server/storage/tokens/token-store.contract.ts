@@ -1,6 +1,6 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import type { MaybePromise } from "../../domain/maybe-promise.ts";
-import { TEST_ORIGIN } from "../../tests/support/test-origin.ts";
+import { TEST_ORIGIN } from "../../tests/support/service/test-origin.ts";
 import type { Storage } from "../storage.ts";
 import { drawToken, tokenPrefix } from "./bearer-token.ts";
 import type { TokenHolder } from "./token-store.ts";

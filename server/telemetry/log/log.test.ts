@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import packageJson from "../../../package.json";
-import { Output, Workplace } from "../../tests/support/server-process.ts";
+import { Output, Workplace } from "../../tests/support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {
@@ -218,7 +218,7 @@ describe("the log", () => {
   });
 
   test("drops what nobody reads past 8 MiB, counts it, and keeps every other line whole", async () => {
-    const program = new URL("../../tests/support/flooded-log.ts", import.meta.url).pathname;
+    const program = new URL("../../tests/support/service/flooded-log.ts", import.meta.url).pathname;
     const child = Bun.spawn([process.execPath, program, "60000"], {
       stdin: "pipe",
       stdout: "pipe",

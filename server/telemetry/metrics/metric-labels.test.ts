@@ -1,8 +1,8 @@
 import { afterAll, describe, expect, test } from "bun:test";
 import { Registry } from "prom-client";
 import { WRITE_METHODS } from "../../domain/policy/policy.ts";
-import { scrape, seriesOf, WRITE_COUNTERS, writeSeries } from "../../tests/support/metric-series.ts";
-import { TestService } from "../../tests/support/test-service.ts";
+import { scrape, seriesOf, WRITE_COUNTERS, writeSeries } from "../../tests/support/service/metric-series.ts";
+import { TestService } from "../../tests/support/service/test-service.ts";
 import type { AnsweredRequest } from "../answered-request.ts";
 import { CLIENT_VERSIONS_MAX, versionOf } from "../client-versions.ts";
 import { LimitMetrics } from "./limit-metrics.ts";

@@ -7,8 +7,8 @@ import {
   seriesOf,
   WRITE_COUNTERS,
   writeSeries,
-} from "../../tests/support/metric-series.ts";
-import { type Reply, TestService } from "../../tests/support/test-service.ts";
+} from "../../tests/support/service/metric-series.ts";
+import { type Reply, TestService } from "../../tests/support/service/test-service.ts";
 import { Metrics } from "./metrics.ts";
 
 const CALLERS = { role: "admin", client: "shop", tenant: "acme" };

@@ -1,6 +1,6 @@
 import { expect, test } from "bun:test";
 import { Registry } from "prom-client";
-import { seriesOf } from "../../tests/support/metric-series.ts";
+import { seriesOf } from "../../tests/support/service/metric-series.ts";
 import { RequestMetrics } from "./request-metrics.ts";
 
 const answered = (method: string, status: number, durationMs: number) => ({

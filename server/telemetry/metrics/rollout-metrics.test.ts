@@ -3,7 +3,7 @@ import { Registry } from "prom-client";
 import { countOf, type WriteCount } from "../../domain/rollout/write-count.ts";
 import { DAY_MS } from "../../domain/text/iso-time.ts";
 import { COUNTS_PAGE } from "../../storage/write-counts/write-count-store.ts";
-import { seriesOf } from "../../tests/support/metric-series.ts";
+import { seriesOf } from "../../tests/support/service/metric-series.ts";
 import { registerRolloutMetrics } from "./rollout-metrics.ts";
 
 const NOW_MS = Date.UTC(2027, 2, 1, 12);

@@ -2,7 +2,7 @@ import { expect, test } from "bun:test";
 import type { WriteCount, WriteKind } from "../../domain/rollout/write-count.ts";
 import { StoreUnavailable } from "../../storage/customers/customer-store.ts";
 import { allCounts, type WriteCountStore } from "../../storage/write-counts/write-count-store.ts";
-import { ANY_WAY } from "../../tests/support/storage-ways.ts";
+import { ANY_WAY } from "../../tests/support/database/storage-ways.ts";
 import { WriteCounter } from "./write-counter.ts";
 
 const NEVER_MS = 3_600_000;

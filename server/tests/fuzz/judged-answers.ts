@@ -1,5 +1,5 @@
 import { isProblemCode, PROBLEMS } from "../../domain/problem.ts";
-import type { RawReply } from "../support/raw-exchange.ts";
+import type { RawReply } from "../support/http/raw-exchange.ts";
 import { type Traffic, UNKNOWN_METHODS } from "./arbitrary-traffic.ts";
 
 /** In no answer to another tenant. */

@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import type { RawReply } from "../support/raw-exchange.ts";
+import type { RawReply } from "../support/http/raw-exchange.ts";
 import { type Method, type ModelCustomer, STATUS } from "./customer-model.ts";
 
 export function expectRefusal(

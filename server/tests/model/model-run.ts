@@ -1,6 +1,6 @@
 import { expect } from "bun:test";
-import { type RawConnection, rawRequest } from "../support/raw-connection.ts";
-import type { RawReply } from "../support/raw-exchange.ts";
+import { type RawConnection, rawRequest } from "../support/http/raw-connection.ts";
+import type { RawReply } from "../support/http/raw-exchange.ts";
 import { ADA, type QueryCase, type Verdict } from "./arbitrary-requests.ts";
 import { type Step, TENANTS } from "./arbitrary-steps.ts";
 import {

@@ -2,11 +2,11 @@ import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import fc from "fast-check";
 import { openStorage } from "../../storage/database-url/open-storage.ts";
+import { STORAGE_WAYS } from "../support/database/storage-ways.ts";
+import { RawConnection } from "../support/http/raw-connection.ts";
 import { RUNS } from "../support/random.ts";
-import { RawConnection } from "../support/raw-connection.ts";
-import { Workplace } from "../support/server-process.ts";
-import { STORAGE_WAYS } from "../support/storage-ways.ts";
-import { TestService } from "../support/test-service.ts";
+import { Workplace } from "../support/service/server-process.ts";
+import { TestService } from "../support/service/test-service.ts";
 import { anyStep } from "./arbitrary-steps.ts";
 import { ModelRun, POLICY } from "./model-run.ts";
 

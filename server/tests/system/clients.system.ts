@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryDirectory } from "../support/server-process.ts";
-import { TestService } from "../support/test-service.ts";
+import { temporaryDirectory } from "../support/service/server-process.ts";
+import { TestService } from "../support/service/test-service.ts";
 
 const guide = await Bun.file(new URL("../../docs/clients.md", import.meta.url)).text();
 const ROOT = new URL("../../..", import.meta.url).pathname;

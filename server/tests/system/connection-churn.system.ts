@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { Workplace } from "../support/server-process.ts";
+import { Workplace } from "../support/service/server-process.ts";
 
 let place: Workplace;
 const storms: ReturnType<typeof Bun.spawn>[] = [];

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { selfSignedCertificate } from "../support/self-signed-certificate.ts";
-import { type ServeOptions, type ServerProcess, Workplace } from "../support/server-process.ts";
+import { selfSignedCertificate } from "../support/http/self-signed-certificate.ts";
+import { type ServeOptions, type ServerProcess, Workplace } from "../support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {

@@ -4,9 +4,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { chmodSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { freePort } from "../support/free-port.ts";
-import { selfSignedCertificate } from "../support/self-signed-certificate.ts";
-import { ServerProcess, temporaryDirectory, Workplace } from "../support/server-process.ts";
-import { TestService } from "../support/test-service.ts";
+import { selfSignedCertificate } from "../support/http/self-signed-certificate.ts";
+import { ServerProcess, temporaryDirectory, Workplace } from "../support/service/server-process.ts";
+import { TestService } from "../support/service/test-service.ts";
 
 const DEPLOY = new URL("../../deploy/", import.meta.url).pathname;
 const ROOT = new URL("../../..", import.meta.url).pathname;
@@ -114,7 +114,7 @@ async function systemCalls(set: string): Promise<Set<string>> {
 test("no request of a client is refused or lost while instances on one port are replaced in turn", async () => {
   // A network of its own, in which the kernel hands connections that a service has not accepted to the other one.
   const prepare = "ip link set lo up && echo 1 > /proc/sys/net/ipv4/tcp_migrate_req";
-  const script = new URL("../support/replace-in-turn.ts", import.meta.url).pathname;
+  const script = new URL("../support/service/replace-in-turn.ts", import.meta.url).pathname;
   const { code, said } = await run([
     ...["unshare", "--net", "sh", "-c", `${prepare} && exec "$@"`, "sh"],
     ...[process.execPath, script],

@@ -1,8 +1,8 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { appendFileSync, mkdirSync, rmSync, writeFileSync } from "node:fs";
-import { CountingClients } from "../support/counting-clients.ts";
-import { Workplace } from "../support/server-process.ts";
-import type { Reply } from "../support/test-service.ts";
+import { CountingClients } from "../support/service/counting-clients.ts";
+import { Workplace } from "../support/service/server-process.ts";
+import type { Reply } from "../support/service/test-service.ts";
 
 let place: Workplace;
 let disk: string;

@@ -1,6 +1,6 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { temporaryDirectory } from "../support/server-process.ts";
+import { temporaryDirectory } from "../support/service/server-process.ts";
 
 const guide = await Bun.file(new URL("../../docs/proxies.md", import.meta.url)).text();
 const directory = temporaryDirectory();

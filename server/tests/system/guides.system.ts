@@ -13,8 +13,8 @@ import {
 } from "node:fs";
 import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
 import { freePort } from "../support/free-port.ts";
-import { type ServerProcess, Workplace } from "../support/server-process.ts";
-import { AUDIENCE, TestIssuer } from "../support/test-issuer.ts";
+import { type ServerProcess, Workplace } from "../support/service/server-process.ts";
+import { AUDIENCE, TestIssuer } from "../support/service/test-issuer.ts";
 
 const DOCS = new URL("../../docs/", import.meta.url).pathname;
 const ROOT = new URL("../../..", import.meta.url).pathname;

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
-import { writeDatabase } from "../support/database-files.ts";
-import { Workplace } from "../support/server-process.ts";
+import { writeDatabase } from "../support/database/database-files.ts";
+import { Workplace } from "../support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(async () => {

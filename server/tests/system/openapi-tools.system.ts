@@ -2,8 +2,8 @@
 import { afterAll, beforeAll, expect, test } from "bun:test";
 import { copyFileSync, mkdirSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { temporaryDirectory } from "../support/server-process.ts";
-import { TestService } from "../support/test-service.ts";
+import { temporaryDirectory } from "../support/service/server-process.ts";
+import { TestService } from "../support/service/test-service.ts";
 
 /** Installed here alone: the project's own users need none of them. */
 const TOOLS = {

@@ -3,7 +3,7 @@ import { copyFileSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { BUILT_IN_POLICY } from "../../config/policy-file.ts";
-import { TestService } from "../support/test-service.ts";
+import { TestService } from "../support/service/test-service.ts";
 
 const RULES = new URL("../../telemetry/prometheus/customers.rules.yml", import.meta.url).pathname;
 const RULE_TESTS = new URL("../../telemetry/prometheus/customers.rules.test.yml", import.meta.url).pathname;

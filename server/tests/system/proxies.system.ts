@@ -1,9 +1,9 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { freePort } from "../support/free-port.ts";
-import { selfSignedCertificate } from "../support/self-signed-certificate.ts";
-import { type ServerProcess, Workplace } from "../support/server-process.ts";
-import { type Reply, replyOf } from "../support/test-service.ts";
+import { selfSignedCertificate } from "../support/http/self-signed-certificate.ts";
+import { type ServerProcess, Workplace } from "../support/service/server-process.ts";
+import { type Reply, replyOf } from "../support/service/test-service.ts";
 
 let place: Workplace;
 const programs: ReturnType<typeof Bun.spawn>[] = [];

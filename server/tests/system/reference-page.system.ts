@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { mkdirSync } from "node:fs";
 import { type Browser, chromium, type Page } from "playwright-core";
-import { TestService } from "../support/test-service.ts";
+import { TestService } from "../support/service/test-service.ts";
 
 const PICTURES = new URL("../../../.ci/out/pages/", import.meta.url).pathname;
 const PAGES = {

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { cpSync, mkdirSync } from "node:fs";
 import { homedir } from "node:os";
 import { dirname, join } from "node:path";
-import { Output, temporaryDirectory } from "../support/server-process.ts";
+import { Output, temporaryDirectory } from "../support/service/server-process.ts";
 
 const ROOT = new URL("../../..", import.meta.url).pathname;
 const readme = await Bun.file(join(ROOT, "README.md")).text();

@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { TEST_ORIGIN } from "../../../tests/support/test-origin.ts";
+import { TEST_ORIGIN } from "../../../tests/support/service/test-origin.ts";
 import { openLanes } from "../open-lanes.ts";
 import { createOf, removeOf } from "./customer-kinds.ts";
 import { WriteBatches } from "./write-batches.ts";

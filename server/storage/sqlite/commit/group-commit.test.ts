@@ -1,6 +1,6 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { temporaryDirectory } from "../../../tests/support/service/server-process.ts";
 import { StoreUnavailable } from "../../customers/customer-store.ts";
 import { FileGuard } from "../files/file-guard.ts";
 import { SCHEMA_VERSION } from "../files/schema.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, statSync, writeFileSync } from "node:fs";
-import { damageRows, writeDatabase } from "../../../tests/support/database-files.ts";
-import { type ServerProcess, Workplace } from "../../../tests/support/server-process.ts";
+import { damageRows, writeDatabase } from "../../../tests/support/database/database-files.ts";
+import { type ServerProcess, Workplace } from "../../../tests/support/service/server-process.ts";
 
 let place: Workplace;
 beforeEach(() => {

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readdirSync, readFileSync, truncateSync, writeFileSync } from "node:fs";
-import { damage, writeDatabase } from "../../../tests/support/database-files.ts";
-import { Workplace } from "../../../tests/support/server-process.ts";
+import { damage, writeDatabase } from "../../../tests/support/database/database-files.ts";
+import { Workplace } from "../../../tests/support/service/server-process.ts";
 import { SCHEMA_VERSION } from "./schema.ts";
 
 const PAGE_BYTES = 4096;

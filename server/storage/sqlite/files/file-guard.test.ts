@@ -1,9 +1,9 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { copyFileSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from "node:fs";
-import { namesIn } from "../../../tests/support/database-files.ts";
-import { temporaryDirectory } from "../../../tests/support/server-process.ts";
-import { TEST_ORIGIN } from "../../../tests/support/test-origin.ts";
+import { namesIn } from "../../../tests/support/database/database-files.ts";
+import { temporaryDirectory } from "../../../tests/support/service/server-process.ts";
+import { TEST_ORIGIN } from "../../../tests/support/service/test-origin.ts";
 import { StoreUnavailable } from "../../customers/customer-store.ts";
 import type { Commit } from "../../storage.ts";
 import { drawToken } from "../../tokens/bearer-token.ts";

@@ -1,8 +1,8 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, writeFileSync } from "node:fs";
-import { writeDatabase } from "../../../tests/support/database-files.ts";
-import { launch, Workplace } from "../../../tests/support/server-process.ts";
+import { writeDatabase } from "../../../tests/support/database/database-files.ts";
+import { launch, Workplace } from "../../../tests/support/service/server-process.ts";
 import { backupDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 

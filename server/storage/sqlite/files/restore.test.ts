@@ -14,9 +14,9 @@ import {
   writeFileSync,
 } from "node:fs";
 import { CommandRefused } from "../../../domain/command-refused.ts";
-import { damage, namesIn, writeDatabase } from "../../../tests/support/database-files.ts";
+import { damage, namesIn, writeDatabase } from "../../../tests/support/database/database-files.ts";
 import { Random } from "../../../tests/support/random.ts";
-import { launch, type ServerProcess, Workplace } from "../../../tests/support/server-process.ts";
+import { launch, type ServerProcess, Workplace } from "../../../tests/support/service/server-process.ts";
 import { SqliteStorage } from "../sqlite-storage.ts";
 import { backupDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
 import { linkSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
-import { namesIn, writeDatabase } from "../../../tests/support/database-files.ts";
-import { Workplace } from "../../../tests/support/server-process.ts";
+import { namesIn, writeDatabase } from "../../../tests/support/database/database-files.ts";
+import { Workplace } from "../../../tests/support/service/server-process.ts";
 import { isMountPoint } from "./second-name.ts";
 
 let place: Workplace;

@@ -2,8 +2,8 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { mkdirSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
 import { CommandRefused } from "../../../domain/command-refused.ts";
-import { SQLITE_SCHEMA_4 } from "../../../tests/support/former-schemas.ts";
-import { temporaryDirectory } from "../../../tests/support/server-process.ts";
+import { SQLITE_SCHEMA_4 } from "../../../tests/support/database/former-schemas.ts";
+import { temporaryDirectory } from "../../../tests/support/service/server-process.ts";
 import { backupDatabase } from "./backup.ts";
 import { checkDatabase } from "./check.ts";
 import { restoreDatabase } from "./restore.ts";
@@ -53,7 +53,7 @@ describe("a database that is opened", () => {
   });
 
   test("is made once by several that open it at the same moment, and refused to none", async () => {
-    const url = new URL("../../../tests/support/open-database-worker.ts", import.meta.url).href;
+    const url = new URL("../../../tests/support/database/open-database-worker.ts", import.meta.url).href;
     const threads = Array.from({ length: 4 }, () => new Worker(url));
     const next = (thread: Worker) =>
       new Promise<string>((said) => {

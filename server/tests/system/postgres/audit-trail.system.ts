@@ -9,9 +9,9 @@ import { openStorage } from "../../../storage/database-url/open-storage.ts";
 import { withPostgresSource } from "../../../storage/postgres/postgres-copy.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { Workplace } from "../../support/server-process.ts";
-import { TEST_ORIGIN } from "../../support/test-origin.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { Workplace } from "../../support/service/server-process.ts";
+import { TEST_ORIGIN } from "../../support/service/test-origin.ts";
 
 const cluster = await PostgresCluster.start();
 afterAll(() => cluster.stop());

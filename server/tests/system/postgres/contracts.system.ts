@@ -6,7 +6,7 @@ import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
 import { tokenStoreContract } from "../../../storage/tokens/token-store.contract.ts";
 import { writeCountStoreContract } from "../../../storage/write-counts/write-count-store.contract.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
 
 const cluster = await PostgresCluster.start();
 afterAll(() => cluster.stop());

@@ -4,12 +4,12 @@ import { openStorage } from "../../../storage/database-url/open-storage.ts";
 import { migratePostgres } from "../../../storage/postgres/migrate-postgres.ts";
 import { withPostgresSource } from "../../../storage/postgres/postgres-copy.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
-import { FaultyProxy } from "../../support/faulty-proxy.ts";
-import { fillDatabase, MOVED_ROWS, requireMoved } from "../../support/moved-database.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { startSecuredCluster } from "../../support/secured-cluster.ts";
-import { launch, runCommand, Workplace } from "../../support/server-process.ts";
-import { TEST_ORIGIN } from "../../support/test-origin.ts";
+import { fillDatabase, MOVED_ROWS, requireMoved } from "../../support/database/moved-database.ts";
+import { FaultyProxy } from "../../support/http/faulty-proxy.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { startSecuredCluster } from "../../support/postgres/secured-cluster.ts";
+import { launch, runCommand, Workplace } from "../../support/service/server-process.ts";
+import { TEST_ORIGIN } from "../../support/service/test-origin.ts";
 
 const cluster = await PostgresCluster.start();
 const proxy = await FaultyProxy.start(cluster.port);

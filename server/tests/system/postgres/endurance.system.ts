@@ -4,9 +4,9 @@ import { readdirSync } from "node:fs";
 import type { RowVersion } from "../../../domain/entity-tag.ts";
 import { projectionOf } from "../../../domain/projection.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
-import { FaultyProxy } from "../../support/faulty-proxy.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { TEST_ORIGIN } from "../../support/test-origin.ts";
+import { FaultyProxy } from "../../support/http/faulty-proxy.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { TEST_ORIGIN } from "../../support/service/test-origin.ts";
 
 // `bun run torture:postgres` does a million operations, and 300 reconnects.
 const OPERATIONS = Number(process.env["OPERATIONS"] ?? 20_000);

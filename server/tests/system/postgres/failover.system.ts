@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, expect, test } from "bun:test";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { PrimaryProxy } from "../../support/primary-proxy.ts";
-import { type ServerProcess, Workplace } from "../../support/server-process.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { PrimaryProxy } from "../../support/postgres/primary-proxy.ts";
+import { type ServerProcess, Workplace } from "../../support/service/server-process.ts";
 
 // The primary dies under load, its standby is promoted, and three servers
 // go on by themselves. `bun run torture:postgres` runs more of the same.

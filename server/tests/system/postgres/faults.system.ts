@@ -8,10 +8,10 @@ import {
 } from "../../../storage/customers/customer-store.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import type { ServerEvent } from "../../../storage/storage.ts";
-import { FaultyProxy } from "../../support/faulty-proxy.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { Workplace } from "../../support/server-process.ts";
-import { TEST_ORIGIN } from "../../support/test-origin.ts";
+import { FaultyProxy } from "../../support/http/faulty-proxy.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { Workplace } from "../../support/service/server-process.ts";
+import { TEST_ORIGIN } from "../../support/service/test-origin.ts";
 
 // What a network and a server do to statements: one storage
 // behind a proxy with faults, and one that has none.

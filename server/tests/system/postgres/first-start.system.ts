@@ -1,8 +1,8 @@
 import { afterAll, afterEach, expect, test } from "bun:test";
 import { existsSync, mkdirSync, readFileSync } from "node:fs";
-import { FaultyProxy } from "../../support/faulty-proxy.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { launch, Workplace } from "../../support/server-process.ts";
+import { FaultyProxy } from "../../support/http/faulty-proxy.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { launch, Workplace } from "../../support/service/server-process.ts";
 
 const cluster = await PostgresCluster.start();
 const proxy = await FaultyProxy.start(cluster.port);

@@ -1,9 +1,9 @@
 import { afterAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { fillDatabase } from "../../support/moved-database.ts";
-import { startSecuredCluster } from "../../support/secured-cluster.ts";
-import { Workplace } from "../../support/server-process.ts";
+import { fillDatabase } from "../../support/database/moved-database.ts";
+import { startSecuredCluster } from "../../support/postgres/secured-cluster.ts";
+import { Workplace } from "../../support/service/server-process.ts";
 
 // docs/postgres.md as a reader pastes it, with this test's server in place of db.example.
 const guide = await Bun.file(new URL("../../../docs/postgres.md", import.meta.url)).text();

@@ -11,7 +11,7 @@ import {
   updateText,
 } from "../../../storage/postgres/rows/customer-sql.ts";
 import { FIND_TOKEN_TEXT } from "../../../storage/postgres/rows/token-sql.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
 
 const NAMES = projectionOf(["name", "email"]);
 const BATCHES: Readonly<Record<string, string>> = {

@@ -4,8 +4,8 @@ import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
 import type { CustomerStore, WriteTarget } from "../../../storage/customers/customer-store.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import type { ServerEvent } from "../../../storage/storage.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { TEST_ORIGIN } from "../../support/test-origin.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { TEST_ORIGIN } from "../../support/service/test-origin.ts";
 
 // Promises that no single server can keep: each test has several, as storages with connections of their own.
 

@@ -3,12 +3,12 @@ import { chmodSync, existsSync, readdirSync, readFileSync, writeFileSync } from 
 import { join } from "node:path";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
-import { FaultyProxy } from "../../support/faulty-proxy.ts";
 import { freePort } from "../../support/free-port.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { startSecuredCluster } from "../../support/secured-cluster.ts";
-import { runCommand, temporaryDirectory, Workplace } from "../../support/server-process.ts";
-import { TEST_ORIGIN } from "../../support/test-origin.ts";
+import { FaultyProxy } from "../../support/http/faulty-proxy.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { startSecuredCluster } from "../../support/postgres/secured-cluster.ts";
+import { runCommand, temporaryDirectory, Workplace } from "../../support/service/server-process.ts";
+import { TEST_ORIGIN } from "../../support/service/test-origin.ts";
 
 // What would be wrong quietly: each is refused at the start, in a sentence that says what to do.
 

@@ -2,8 +2,8 @@ import { afterAll, expect, test } from "bun:test";
 import type { RowVersion } from "../../../domain/entity-tag.ts";
 import { projectionOf } from "../../../domain/projection.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { TEST_ORIGIN } from "../../support/test-origin.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { TEST_ORIGIN } from "../../support/service/test-origin.ts";
 
 const WORKERS = 16;
 const ALL = projectionOf(["id", "name", "email", "status"]);

@@ -1,9 +1,9 @@
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import type { TokenHolder } from "../../../storage/tokens/token-store.ts";
-import { FaultyProxy } from "../../support/faulty-proxy.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { type Reply, TestService } from "../../support/test-service.ts";
+import { FaultyProxy } from "../../support/http/faulty-proxy.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { type Reply, TestService } from "../../support/service/test-service.ts";
 
 // What Prometheus sees of a service whose database does not answer.
 

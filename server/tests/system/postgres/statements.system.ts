@@ -3,9 +3,9 @@ import { FIELD_NAMES, type FieldName } from "../../../domain/customer/field-regi
 import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
-import { TEST_ORIGIN } from "../../support/test-origin.ts";
-import { TestService } from "../../support/test-service.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
+import { TEST_ORIGIN } from "../../support/service/test-origin.ts";
+import { TestService } from "../../support/service/test-service.ts";
 
 // What is fetched is what was asked for, of the caller's tenant: PostgreSQL itself
 // says so, with privileges on columns and with its log of statements.

@@ -3,8 +3,8 @@ import { projectionOf } from "../../../domain/projection.ts";
 import { migratePostgres } from "../../../storage/postgres/migrate-postgres.ts";
 import { PostgresStorage } from "../../../storage/postgres/postgres-storage.ts";
 import { grantsFor } from "../../../storage/postgres/schema/grants.ts";
-import { POSTGRES_SCHEMA_1 } from "../../support/former-schemas.ts";
-import { PostgresCluster } from "../../support/postgres-cluster.ts";
+import { POSTGRES_SCHEMA_1 } from "../../support/database/former-schemas.ts";
+import { PostgresCluster } from "../../support/postgres/postgres-cluster.ts";
 
 const cluster = await PostgresCluster.start();
 afterAll(() => cluster.stop());

@@ -1,15 +1,15 @@
 import { expect } from "bun:test";
-import { CHAIN_START } from "../../domain/audit/audit-chain.ts";
-import { FIELD_NAMES } from "../../domain/customer/field-registry.ts";
-import { NO_BODY, projectionOf } from "../../domain/projection.ts";
-import { countOf } from "../../domain/rollout/write-count.ts";
-import { reportOnChain } from "../../storage/audit/chain-report.ts";
-import { sealBacklog } from "../../storage/audit/sealing-timer.ts";
-import type { IdempotencyKey, WriteTarget } from "../../storage/customers/customer-store.ts";
-import { openStorage } from "../../storage/database-url/open-storage.ts";
-import type { Storage } from "../../storage/storage.ts";
-import { allCounts } from "../../storage/write-counts/write-count-store.ts";
-import { TEST_ORIGIN } from "./test-origin.ts";
+import { CHAIN_START } from "../../../domain/audit/audit-chain.ts";
+import { FIELD_NAMES } from "../../../domain/customer/field-registry.ts";
+import { NO_BODY, projectionOf } from "../../../domain/projection.ts";
+import { countOf } from "../../../domain/rollout/write-count.ts";
+import { reportOnChain } from "../../../storage/audit/chain-report.ts";
+import { sealBacklog } from "../../../storage/audit/sealing-timer.ts";
+import type { IdempotencyKey, WriteTarget } from "../../../storage/customers/customer-store.ts";
+import { openStorage } from "../../../storage/database-url/open-storage.ts";
+import type { Storage } from "../../../storage/storage.ts";
+import { allCounts } from "../../../storage/write-counts/write-count-store.ts";
+import { TEST_ORIGIN } from "../service/test-origin.ts";
 
 const NOW = Date.UTC(2026, 0, 1);
 const ALL = projectionOf(FIELD_NAMES);

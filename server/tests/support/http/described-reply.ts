@@ -1,8 +1,8 @@
 import Ajv, { type ValidateFunction } from "ajv/dist/2020.js";
 import addFormats from "ajv-formats";
-import { openApiDocument } from "../../http/openapi/document.ts";
-import { describedRoutes } from "../../http/routes/routes.ts";
-import type { Reply } from "./test-service.ts";
+import { openApiDocument } from "../../../http/openapi/document.ts";
+import { describedRoutes } from "../../../http/routes/routes.ts";
+import type { Reply } from "../service/test-service.ts";
 
 /** The parts of an OpenAPI document that the comparison looks at. */
 type Response = { headers?: Record<string, unknown>; content?: Record<string, { schema: object }> };

@@ -1,4 +1,4 @@
-import { openLog } from "../../telemetry/log/log.ts";
+import { openLog } from "../../../telemetry/log/log.ts";
 
 /**
  * Logs so many requests that nobody reads, and says so; then

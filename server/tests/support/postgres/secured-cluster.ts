@@ -1,7 +1,7 @@
 import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
+import { selfSignedCertificate } from "../http/self-signed-certificate.ts";
 import { PostgresCluster } from "./postgres-cluster.ts";
-import { selfSignedCertificate } from "./self-signed-certificate.ts";
 
 /** A PostgreSQL server with TLS, and two files of certificates. */
 type Secured = {

@@ -1,8 +1,8 @@
-import { openStorage } from "../../storage/database-url/open-storage.ts";
-import { MEMORY } from "../../storage/sqlite/files/sqlite-url.ts";
-import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
-import type { Storage, StorageOptions } from "../../storage/storage.ts";
-import { ENGINE, postgresUrlOf } from "./postgres-databases.ts";
+import { openStorage } from "../../../storage/database-url/open-storage.ts";
+import { MEMORY } from "../../../storage/sqlite/files/sqlite-url.ts";
+import { SqliteStorage } from "../../../storage/sqlite/sqlite-storage.ts";
+import type { Storage, StorageOptions } from "../../../storage/storage.ts";
+import { ENGINE, postgresUrlOf } from "../postgres/postgres-databases.ts";
 
 /** A way to keep data that the tests of this run tell apart. */
 type StorageWay = {

@@ -2,16 +2,16 @@ import { Database } from "bun:sqlite";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
-import { standardOutput } from "../../commands/common/print.ts";
-import { runCommand as runCommandHere } from "../../commands/program.ts";
-import { SETTING_NAMES, variableOf } from "../../config/settings.ts";
-import { openStorage } from "../../storage/database-url/open-storage.ts";
-import { checkPostgres } from "../../storage/postgres/postgres-check.ts";
-import { checkDatabase } from "../../storage/sqlite/files/check.ts";
-import { ENGINE, postgresUrlOf, runOnPostgres } from "./postgres-databases.ts";
+import { standardOutput } from "../../../commands/common/print.ts";
+import { runCommand as runCommandHere } from "../../../commands/program.ts";
+import { SETTING_NAMES, variableOf } from "../../../config/settings.ts";
+import { openStorage } from "../../../storage/database-url/open-storage.ts";
+import { checkPostgres } from "../../../storage/postgres/postgres-check.ts";
+import { checkDatabase } from "../../../storage/sqlite/files/check.ts";
+import { ENGINE, postgresUrlOf, runOnPostgres } from "../postgres/postgres-databases.ts";
 import { type Reply, replyOf } from "./test-service.ts";
 
-const MAIN = new URL("../../main.ts", import.meta.url).pathname;
+const MAIN = new URL("../../../main.ts", import.meta.url).pathname;
 /** The whole test run compiles the service once: it then starts in less than half of the processor time. */
 const { TEST_SERVER } = process.env;
 const PROGRAM = TEST_SERVER === undefined ? [process.execPath, MAIN] : [TEST_SERVER];

@@ -1,7 +1,7 @@
 import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { freePort } from "./free-port.ts";
+import { freePort } from "../free-port.ts";
 
 const BIN = "/usr/lib/postgresql/15/bin";
 /** PostgreSQL refuses to run as root. */

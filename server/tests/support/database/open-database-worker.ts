@@ -1,5 +1,5 @@
 /** A thread that opens each database that it is sent, and answers what came of it. */
-import { openDatabase } from "../../storage/sqlite/files/sqlite-database.ts";
+import { openDatabase } from "../../../storage/sqlite/files/sqlite-database.ts";
 
 declare const self: Worker;
 

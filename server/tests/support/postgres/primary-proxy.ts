@@ -1,5 +1,5 @@
 import { writeFileSync } from "node:fs";
-import { freePort } from "./free-port.ts";
+import { freePort } from "../free-port.ts";
 import type { PostgresCluster } from "./postgres-cluster.ts";
 
 /**

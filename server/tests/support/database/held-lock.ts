@@ -1,4 +1,4 @@
-import { Output } from "./server-process.ts";
+import { Output } from "../service/server-process.ts";
 
 /** A process that holds the write lock of a database until it is told to let go. */
 export async function holdLock(database: string): Promise<{ release: () => Promise<void> }> {

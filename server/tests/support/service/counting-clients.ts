@@ -1,5 +1,5 @@
 import { expect } from "bun:test";
-import { RawConnection, rawRequest } from "./raw-connection.ts";
+import { RawConnection, rawRequest } from "../http/raw-connection.ts";
 
 const CUSTOMERS = 4;
 const WRITERS = 12;

@@ -1,4 +1,4 @@
-import type { WriteOrigin } from "../../domain/audit/audit-entry.ts";
+import type { WriteOrigin } from "../../../domain/audit/audit-entry.ts";
 
 /** Who writes where a test does not say. */
 export const TEST_ORIGIN: WriteOrigin = {

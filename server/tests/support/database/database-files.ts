@@ -1,10 +1,10 @@
 import { mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { dirname } from "node:path";
-import { projectionOf } from "../../domain/projection.ts";
-import { openDatabase } from "../../storage/sqlite/files/sqlite-database.ts";
-import { MEMORY } from "../../storage/sqlite/files/sqlite-url.ts";
-import { SqliteStorage } from "../../storage/sqlite/sqlite-storage.ts";
-import { TEST_ORIGIN } from "./test-origin.ts";
+import { projectionOf } from "../../../domain/projection.ts";
+import { openDatabase } from "../../../storage/sqlite/files/sqlite-database.ts";
+import { MEMORY } from "../../../storage/sqlite/files/sqlite-url.ts";
+import { SqliteStorage } from "../../../storage/sqlite/sqlite-storage.ts";
+import { TEST_ORIGIN } from "../service/test-origin.ts";
 
 const TENANT = "default";
 const PAGE_BYTES = 4096;
