@@ -240,7 +240,7 @@ export const bodies: readonly Rule[] = [
   rule("FLD-18", "Name and Email stay strings", {
     spec: ["2.1 Name", "2.1 Email", "4.2 body"],
     reading:
-      "A number, a list, an object, or null in a PATCH, is refused, or is at least a string when read back.",
+      "A number, a list, an object, or null in a PATCH, is refused, and a good member beside it is not applied; or it is at least a string when read back.",
     hurts: "Typed clients can no longer read the customer.",
     needs: ["write"],
     after: ["IFM-01", "IFM-30"],
@@ -248,13 +248,16 @@ export const bodies: readonly Rule[] = [
       await t.control("PUT");
       for (const method of await methodsOf(t)) {
         for (const field of WRITABLE) {
-          const member = t.kit.deployment.bodyNames[field];
+          const { bodyNames } = t.kit.deployment;
+          const [member, other] = [bodyNames[field], field === "name" ? "email" : "name"] as const;
           // Of PUT, null is asked by FLD-16 and FLD-17.
           for (const value of [42, true, ["a"], { a: "b" }, ...(method === "PATCH" ? [null] : [])]) {
-            const what = `${member} ${JSON.stringify(value)}`;
-            const allowed = "some 4xx, or read back as a string";
-            const write = await change(t, method, what, { [member]: value }, allowed);
+            const what = `${member} ${JSON.stringify(value)} after a good ${other}`;
+            const allowed = "some 4xx and nothing changed, or read back as a string";
+            const members = { [bodyNames[other]]: t.kit.values.next()[other], [member]: value };
+            const write = await change(t, method, what, members, allowed);
             const { status } = write.seen;
+            if (isClientError(status)) write.mustNotChange();
             const shown = write.after?.fields[field];
             write.should("no-5xx", status < 500, `${method} with ${what} was answered ${status}`);
             const found = `after ${method} with ${what} the ${field} reads ${JSON.stringify(shown)}, no string`;

@@ -9,6 +9,7 @@ import {
   newTag,
   object,
   on,
+  overwriting,
   projectedRead,
   read,
   refused,
@@ -223,6 +224,18 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
       Object.assign(customer, before);
       return reply;
     }),
+  },
+  {
+    id: "patch-applied-up-to-the-fault",
+    rule: "FLD-18",
+    does: "sets the members of a PATCH one after the other, and refuses it at the first that is bad",
+    plant: on(
+      ({ request, reply, body, service }) =>
+        request.method === "PATCH" &&
+        reply.status === 400 &&
+        typeof body[service.deployment.members.name] === "string" &&
+        typeof body[service.deployment.members.email] === "number",
+    ).answers(overwriting(({ body, service }) => ({ name: String(body[service.deployment.members.name]) }))),
   },
   {
     id: "patch-stores-null",
