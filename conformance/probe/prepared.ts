@@ -65,12 +65,14 @@ export async function connectionAfter(
   at: Prepared,
 ): Promise<Connection> {
   const via = t.kit.wire.connect();
-  if (opening === "an accepted write") {
+  if (opening === "an accepted write" || opening === "a read of the former tag") {
+    const reads = opening !== "an accepted write";
+    if (reads) await t.get(at.customer, { via, purpose: "first request of the connection" });
     const control = await t.control(method === "PATCH" ? "PATCH" : "PUT", {
       to: at.customer,
       before: at.now,
-      purpose: "accepted write on the connection",
-      via,
+      purpose: `accepted write on ${reads ? "another" : "the"} connection`,
+      ...(reads ? {} : { via }),
     });
     at.former = control.former;
     at.now = control;

@@ -116,6 +116,12 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
     (lines: Lines, options: AskOptions = {}, to = t.kit.main) =>
     () =>
       t.sendWrite("PUT", to, { ifMatch: lines, purpose, ...options });
+  /** Whatever counts may hang on a connection. */
+  const onOneConnection = async () => {
+    const via = t.kit.wire.connect();
+    for (const lines of [[], ifMatch(former)]) await put(lines, { via })();
+    via.close();
+  };
   const missing = t.kit.ground.missing();
   const limited = { caller: "limited" } as const;
   const other = { caller: "other-tenant" } as const;
@@ -127,6 +133,7 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
       const form = derive(tag, former, t.kit.main);
       return form === undefined ? [] : [[`PUT with ${form.what}`, put(form.lines)]];
     }),
+    ["PUT without If-Match and PUT with a stale tag on one connection", onOneConnection],
     ["PUT with an empty If-Match", put(ifMatch(""))],
     ...(t.gentlyLeavesOut("a tag of 300 characters")
       ? []
@@ -272,7 +279,7 @@ export const metrics: readonly Rule[] = [
   rule("MET-09", "Every form of a refusal is counted as what it was answered", {
     spec,
     reading:
-      "Weak, unquoted, listed, missing, malformed, with parameters, in chunks, by another caller or another tenant: whichever branch of the code refuses, the answer is counted once. Over the whole of an exclusive run nothing else is counted either, save what an answer of 5xx may hide.",
+      "Weak, unquoted, listed, missing, malformed, with parameters, in chunks, one after the other on a connection, by another caller or another tenant: whichever branch of the code refuses, the answer is counted once. Over the whole of an exclusive run nothing else is counted either, save what an answer of 5xx may hide.",
     hurts,
     needs: ["metrics", "write"],
     after: [...OVERCOUNTING],

@@ -58,6 +58,12 @@ export function afterBase(id: RuleId, method: Method, ...kinds: readonly Kind[])
   return [base.current, ...kinds.map((kind) => base[kind]), ...tag412].filter((each) => each !== id);
 }
 
+const MOVES_THE_TAG: ReadonlySet<NonNullable<Refused["opening"]>> = new Set([
+  "a read of the former tag",
+  "an accepted write",
+  "a conflict",
+]);
+
 /**
  * Many requests with a read after all of them in place of one after each. Where one is not simply refused, or that read
  * shows a change, they are sent again one by one.
@@ -75,7 +81,7 @@ export async function refusedInARow(
     const form = derive(at.now.tag, at.former, at.customer);
     if (form === undefined || isCurrent(form, at.now.tag)) continue;
     const { lines, what: _, allowed = [], optional, opening, first, ...shape } = form;
-    if (opening === "an accepted write" || opening === "a conflict") {
+    if (opening !== undefined && MOVES_THE_TAG.has(opening)) {
       suspects.push(derive);
       continue;
     }

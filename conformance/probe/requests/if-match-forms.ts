@@ -22,7 +22,7 @@ export type Refused = Content & {
   /** A way of sending that a deployment need not take, and what is allowed where it takes it with the current tag. */
   readonly optional?: { readonly way: string; readonly allowed: Allowed };
   /** What goes before it on the same connection. */
-  readonly opening?: "a read" | "two reads" | "an accepted write" | "a conflict";
+  readonly opening?: "a read" | "two reads" | "a read of the former tag" | "an accepted write" | "a conflict";
   /** What is done to the customer right before, wherever it is sent from. It changes nothing. */
   readonly first?: ((customer: Customer, tag: string) => Promise<unknown>) | undefined;
   /** In place of fresh values. Of a PATCH only those leave that differ from the stored ones, or else the name. */

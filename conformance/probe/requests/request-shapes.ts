@@ -74,6 +74,7 @@ export async function rowsOf(t: Attempt, method: Method, usedKey: Lines): Promis
   const rows: Row[] = [
     ["as the second request of a connection", { opening: "a read" }],
     ["as the third request of a connection", { opening: "two reads" }],
+    ["on the connection that has read the former tag", { opening: "a read of the former tag" }],
     ["on the connection of an accepted write", { opening: "an accepted write" }],
     ["on the connection of a conflict", { opening: "a conflict" }],
     ["over HTTP/1.0", { framing: "http/1.0", allowed: "refused" }],

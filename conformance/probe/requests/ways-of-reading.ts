@@ -100,7 +100,12 @@ export const UNKNOWN_PARAMETER = "kit=1";
 
 /** Parameters that frameworks, and tools for debugging, have made known. */
 export const usualParameters = (t: Trial): readonly string[] => [
-  ...(poses(t) ? ["debug=true&verbose=true&full=true&admin=true&role=admin&internal=true"] : []),
+  ...(poses(t)
+    ? [
+        "debug=true&verbose=true&full=true&admin=true&role=admin&internal=true",
+        "tenant=*&tenantId=*&allTenants=true",
+      ]
+    : []),
   "pretty=true",
   "callback=kit",
   "format=csv",

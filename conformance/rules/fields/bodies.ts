@@ -88,6 +88,7 @@ const VALUES: readonly (readonly [what: string, value: string, folded?: boolean]
   ["300 characters", `Kit ${"abcdefg ".repeat(37)}`.trim()],
   ["a character U+0000", "Kit\0Co"],
   ["small letters alone", "kit von co"],
+  ["the same letters as capitals", "KIT VON CO"],
   ["capitals alone", "KIT CO AG", FOLDED],
   ["a dollar sign", "Kit $1 US$"],
   ["an equals sign first", "=Kit Co"],

@@ -238,6 +238,18 @@ export const CHAIN_AND_BODY_FAULTS: Fault[] = [
     ).answers(overwriting(({ body, service }) => ({ name: String(body[service.deployment.members.name]) }))),
   },
   {
+    id: "name-in-other-case-not-stored",
+    rule: "FLD-20",
+    does: "stores a name that differs from the stored one, compared by a collation without letter case",
+    plant: (ran) => () => ({
+      store(customer, { name = customer.name, ...change }) {
+        const same = name !== customer.name && name?.toLowerCase() === customer.name?.toLowerCase();
+        if (same) ran();
+        Object.assign(customer, change, same ? {} : { name });
+      },
+    }),
+  },
+  {
     id: "patch-stores-null",
     rule: "FLD-18",
     does: "merges a PATCH into the row without its types, so that null is stored",

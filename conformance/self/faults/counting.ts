@@ -71,6 +71,12 @@ export const METRICS_FAULTS: Fault[] = [
     text.replace(/(?<=_total(?:\{[^}]*\})? )\d+/g, (count) => String(Number(count) % 256)),
   ),
   uncounted(
+    "second-of-connection-not-counted",
+    "MET-09",
+    "counts what the first request of a connection was answered",
+    ({ request }) => request.connection.requests > 0,
+  ),
+  uncounted(
     "428-of-new-tenant-not-counted",
     "MET-09",
     "names the tenants to count in its configuration, and one has come since",

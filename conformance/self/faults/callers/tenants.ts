@@ -201,6 +201,16 @@ export const TENANT_FAULTS: Fault[] = [
     ),
   },
   {
+    id: "tenant-of-the-query",
+    rule: "AUT-08",
+    does: "takes the tenant from the query where it names one",
+    plant: requesting(
+      (request, service) =>
+        isRead(request) && /tenant/i.test(request.query) && service.caller(request) === "other",
+      privileged,
+    ),
+  },
+  {
     id: "tenant-set-by-body",
     rule: "AUT-17",
     does: "copies every member of the body onto the row, the tenant too",

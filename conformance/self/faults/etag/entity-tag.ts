@@ -67,9 +67,12 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
   {
     id: "head-from-cache",
     rule: "ENV-04",
-    does: "answers HEAD from a copy that is renewed with the next write but one",
-    plant: on(read(), byHead, ({ customer }) => (customer?.formerTags.length ?? 0) % 2 === 1).answers(
-      tagged(({ customer }) => customer?.formerTags.at(-1)),
+    does: "answers HEAD from a copy that is renewed with every fifth write",
+    plant: on(read(), byHead, ({ customer }) => (customer?.formerTags.length ?? 0) % 5 > 0).answers(
+      tagged(({ customer }) => {
+        const tags = customer?.formerTags ?? [];
+        return tags[tags.length - (tags.length % 5)];
+      }),
     ),
   },
   {

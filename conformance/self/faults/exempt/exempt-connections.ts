@@ -1,8 +1,8 @@
 /** Writes that are not checked because of their connection: its version, its age, or what it carried before. */
 
 import { type Exemption, exemptions, header } from "../../exemption.ts";
-import type { Fault } from "../../fault.ts";
-import { headerLines } from "../../service/http-socket.ts";
+import { customerOf, type Fault, type Plant } from "../../fault.ts";
+import { headerLines, type Request } from "../../service/http-socket.ts";
 
 const ROWS: readonly Exemption[] = [
   [
@@ -53,7 +53,32 @@ const SELDOM_ASKED: readonly Exemption[] = [
   ],
 ];
 
+/** What the session of a connection has loaded stays in it, and a write is compared with that. */
+const identityMap: Plant = (ran) => (service) => {
+  const sessions = new WeakMap<Request["connection"], Map<string, string>>();
+  return {
+    around(request, next) {
+      const customer = customerOf(request, service);
+      const loaded = sessions.get(request.connection) ?? new Map<string, string>();
+      sessions.set(request.connection, loaded);
+      if (customer !== undefined && !loaded.has(customer.id)) loaded.set(customer.id, customer.tag);
+      return next(request);
+    },
+    isCurrent(sent, { id, tag }, { connection }) {
+      const stale = sent !== tag && sessions.get(connection)?.get(id) === sent;
+      if (stale) ran();
+      return sent === tag || stale;
+    },
+  };
+};
+
 export const EXEMPT_CONNECTION_FAULTS: Fault[] = [
+  {
+    id: "session-keeps-the-row",
+    rule: "IFM-23",
+    does: "has a session of its object mapper for each connection, which compares with the row that it loaded first",
+    plant: identityMap,
+  },
   ...exemptions(ROWS),
   ...exemptions(SELDOM_ASKED, { mode: "full" }),
 ];
