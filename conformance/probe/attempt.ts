@@ -63,7 +63,7 @@ export type ReadOptions = Shape & {
 const REPEATS = 3;
 
 export class Attempt extends Trial {
-  /** Answers that are believed although they say nothing: the same request got the same in every earlier attempt. */
+  /** Answers that are believed although they say nothing: the same request in the same place got the same in each of several attempts. */
   believed: ReadonlySet<string> = new Set();
   /** Writes with the current tag so far: each attempt sends the same ones in the same order. */
   #guarded = 0;

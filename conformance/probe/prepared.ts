@@ -66,13 +66,13 @@ export async function connectionAfter(
 ): Promise<Connection> {
   const via = t.kit.wire.connect();
   if (opening === "an accepted write" || opening === "a read of the former tag") {
-    const reads = opening !== "an accepted write";
-    if (reads) await t.get(at.customer, { via, purpose: "first request of the connection" });
+    const elsewhere = opening === "a read of the former tag";
+    if (elsewhere) await t.get(at.customer, { via, purpose: "first request of the connection" });
     const control = await t.control(method === "PATCH" ? "PATCH" : "PUT", {
       to: at.customer,
       before: at.now,
-      purpose: `accepted write on ${reads ? "another" : "the"} connection`,
-      ...(reads ? {} : { via }),
+      purpose: `accepted write on ${elsewhere ? "another" : "the"} connection`,
+      ...(elsewhere ? {} : { via }),
     });
     at.former = control.former;
     at.now = control;

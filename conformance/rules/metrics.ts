@@ -119,8 +119,11 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
   /** Whatever counts may hang on a connection. */
   const onOneConnection = async () => {
     const via = t.kit.wire.connect();
-    for (const lines of [[], ifMatch(former)]) await put(lines, { via })();
-    via.close();
+    try {
+      for (const lines of [[], ifMatch(former), []]) await put(lines, { via })();
+    } finally {
+      via.close();
+    }
   };
   const missing = t.kit.ground.missing();
   const limited = { caller: "limited" } as const;
@@ -133,7 +136,7 @@ async function everyForm(t: Attempt): Promise<readonly Sent[]> {
       const form = derive(tag, former, t.kit.main);
       return form === undefined ? [] : [[`PUT with ${form.what}`, put(form.lines)]];
     }),
-    ["PUT without If-Match and PUT with a stale tag on one connection", onOneConnection],
+    ["PUT without If-Match, with a stale tag and without If-Match on one connection", onOneConnection],
     ["PUT with an empty If-Match", put(ifMatch(""))],
     ...(t.gentlyLeavesOut("a tag of 300 characters")
       ? []

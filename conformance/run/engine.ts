@@ -192,8 +192,10 @@ function isUnexplained({ outcome, pointer }: Finding, all: readonly Finding[]): 
   return outcome === "could-not-run" && pointer.breach !== undefined && (pointer.see ?? []).every(passed);
 }
 
-/** Attempts that may end early because the environment failed; the next is believed. */
+/** Attempts that may end early because the environment failed. Where each failed in one place, that is believed. */
 const DISTURBED_MAX = 3;
+/** A service that fails in more places than these has been found out, and each costs as many attempts. */
+const PLACES_MAX = 3;
 /** A request without a reply is sent so often, with plain reads in between, before the rule blames it. */
 const SILENT_MAX = 3;
 
@@ -216,12 +218,11 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
     requests: kit.wire.ledger.slice(from).filter((sent) => sent.rule === rule.id).length,
   });
   const disturbed: string[] = [];
+  const believed = new Set<string>();
   const silent: string[] = [];
   for (;;) {
     const trial = new Attempt(kit, rule);
-    const [first] = disturbed;
-    if (disturbed.length >= DISTURBED_MAX && first !== undefined && disturbed.every((each) => each === first))
-      trial.believed = new Set([first]);
+    trial.believed = believed;
     try {
       await meetNeeds(kit, rule);
       await rule.check(trial);
@@ -230,6 +231,11 @@ async function attempt(kit: Kit, rule: Rule): Promise<Finding> {
       if (error instanceof Interrupted || error instanceof Unreachable) throw error;
       if (error instanceof Disturbed) {
         disturbed.push(error.asked);
+        const isOnePlace = disturbed.length === DISTURBED_MAX && new Set(disturbed).size === 1;
+        if (isOnePlace && believed.size < PLACES_MAX) {
+          believed.add(error.asked);
+          disturbed.length = 0;
+        }
         if (disturbed.length <= DISTURBED_MAX) continue;
       }
       if (error instanceof NoReply) {

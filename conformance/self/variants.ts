@@ -306,6 +306,21 @@ export const VARIANTS: Variant[] = [
     does: "refuses writes with parameters by 400, in chunks by 411, over HTTP/1.0 by 505 (4.2 shows none)",
     deployment: { plainWritesOnly: true },
   },
-  { id: "no-head", does: "knows no HEAD (4)", deployment: { head: false } },
+  { id: "no-head", does: "knows no HEAD (4)", deployment: { head: "refused" } },
+  {
+    id: "head-of-a-page",
+    does: "answers each HEAD with 200 and the tag of a page, which stands before the service (4.4)",
+    deployment: { head: "elsewhere" },
+  },
+  {
+    id: "ids-in-a-row",
+    does: "counts its ids up, so that each has neighbours (2.1)",
+    deployment: { ids: "in-a-row" },
+  },
+  {
+    id: "patch-of-one-member",
+    does: "takes one member in a PATCH and refuses more (4.3)",
+    deployment: { patchMembersMax: 1 },
+  },
   { id: "one-caller", does: "only one caller is given", deployment: {}, without: ["limited", "other"] },
 ];

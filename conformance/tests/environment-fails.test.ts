@@ -110,7 +110,7 @@ test("503 to any one of the writes that are accepted while another is open accus
   }
 });
 
-test("502 to one write of a rule, though it was applied, and to another each time that the rule is tried again accuses nobody", async () => {
+test("502 to an applied write, another one at each attempt, accuses nobody", async () => {
   let sinceLost = 0;
   let lost = 0;
   const loses: Faulty = () => ({

@@ -36,7 +36,7 @@ const HOP_BY_HOP = ["connection", "keep-alive", "transfer-encoding", "content-le
 
 /**
  * @param upstream may carry a base path; the proxy's own url carries the same
- * @param address of this machine; after `stop` nobody answers on any but 127.0.0.1, where another test may have got the port
+ * @param address another one than 127.0.0.1 where nobody may answer after `stop`: there another test may get the port
  */
 export async function startFaultyProxy(
   upstream: string,

@@ -69,8 +69,7 @@ async function events(t: Attempt): Promise<Event[]> {
   const updates = (await t.updates()).map(
     (method): Event => ({
       what: `an accepted ${method}`,
-      updates: async ({ customer }) =>
-        await t.control(method, { to: customer, values: t.kit.values.next(), purpose }),
+      updates: async ({ customer }) => await t.control(method, { to: customer, purpose }),
     }),
   );
   const refused = [

@@ -16,6 +16,7 @@ import {
 import { readBy } from "../../probe/callers/read-by.ts";
 import { updatedCustomer } from "../../probe/prepared.ts";
 import { refusedToMain } from "../../probe/races/just-before.ts";
+import { headIsGet } from "../../probe/requests/by-head.ts";
 import { spellings } from "../../probe/requests/field-spellings.ts";
 import {
   CURRENT,
@@ -75,10 +76,9 @@ function mustStayHidden(read: Answered, at: Forbidden, asked: boolean, weight: W
   }
 }
 
-/** HEAD is GET without its body (RFC 9110 9.3.2): that the field is there, and how long it is, is said all the same. */
+/** A 200 tells that the field is there, and how long it is. */
 async function refusedByHead(t: Attempt, at: Forbidden): Promise<void> {
-  // Such a run promises to send nothing but GET.
-  if (t.kit.options.mode === "read-only") return;
+  if (!(await headIsGet(t))) return;
   const asked = `?fields=${at.field}`;
   const read = await readBy(t, "limited", asked, "refused, as GET is", t.kit.main, ["", { sentAs: "HEAD" }]);
   mustHide(read, at, read.evidence.probe);
@@ -333,7 +333,7 @@ export const forbiddenFields: readonly Rule[] = [
   rule("AUT-15", "No way of sending a read gets past the policy", {
     spec: ["4.1 rule 6", "5.2", "5.3"],
     reading:
-      "A condition, another media type or coding that is accepted, the whole URL in the request line, HEAD, OPTIONS, POST, a very long list of fields, a list of customers: whatever the status, the value never comes; and where a plain read of the field is refused, neither 304 nor an object is the answer to the same read sent otherwise.",
+      "A condition, another media type or coding that is accepted, the whole URL in the request line, HEAD, OPTIONS, POST, a very long list of fields, a list of customers: whatever the status, the value never comes; and where a plain read of the field is refused, neither 304 nor an object is the answer to the same read sent otherwise. HEAD that is accepted there is a warning.",
     hurts,
     needs: ["limited"],
     after: ["AUT-01", "AUT-05"],

@@ -10,6 +10,7 @@ import { preparedFor } from "../../probe/prepared.ts";
 import { describe } from "../../probe/proof.ts";
 import { together } from "../../probe/races/together.ts";
 import { NEEDS } from "../../probe/refusals/refused.ts";
+import { headIsGet } from "../../probe/requests/by-head.ts";
 import { ifMatch } from "../../probe/requests/if-match-forms.ts";
 import { type Rule, rule } from "../../probe/rule.ts";
 import { type Method, type Snapshot, sameFields, shows } from "../../probe/snapshot.ts";
@@ -126,7 +127,7 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const before = await t.state(t.kit.main, "read before");
   // Whatever keeps copies gets a chance to keep these.
   for (const query of queries) await t.get(t.kit.main, { query, purpose: "fill caches" });
-  await t.get(t.kit.main, { sentAs: "HEAD", purpose: "fill caches" });
+  const head = await headIsGet(t);
   const values = t.kit.values.next();
   const former = t.kit.wire.onlooker.knownTags(new URL(t.kit.main.url).pathname);
   const write = await writeFrom(t, method, before, values);
@@ -138,7 +139,7 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     ...queries.flatMap((query) =>
       (["socket", "socket", "undici"] as const).map((via) => t.get(t.kit.main, { query, via, purpose })),
     ),
-    t.get(t.kit.main, { sentAs: "HEAD", purpose }),
+    ...(head ? [t.get(t.kit.main, { sentAs: "HEAD", purpose })] : []),
   ]);
   const end = await t.state(t.kit.main);
   // A PATCH that is applied nowhere is IFM-30's to blame.

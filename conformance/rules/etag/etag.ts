@@ -4,6 +4,7 @@ import { CouldNotRun, OTHERS_MAY_CAUSE } from "../../http/outcome-signal.ts";
 import { type Answered, getOf } from "../../probe/answered.ts";
 import type { Attempt, ReadOptions } from "../../probe/attempt.ts";
 import { BY_MAKER, MAKERS } from "../../probe/callers/own-customers.ts";
+import { headIsGet } from "../../probe/requests/by-head.ts";
 import { pathEnd, takenPaths } from "../../probe/requests/other-paths.ts";
 import { isEntityTag, opaque, visible } from "../../probe/requests/tag-forms.ts";
 import {
@@ -83,12 +84,11 @@ async function sameHoweverAsked(t: Attempt, full: Answered & { tag: string }): P
     const found = `${what} carries ${tag ?? "no ETag"}, a plain read ${full.tag}`;
     read.must("same-however-asked", tag === full.tag, found, OTHERS_MAY_CAUSE);
   }
-  // Such a run sends nothing but GET.
-  if (t.kit.options.mode !== "read-only") await sameByHead(t, full);
+  await sameByHead(t, full);
 }
 
-/** HEAD is GET without its body (RFC 9110 9.3.2); whether it is offered is open. */
 async function sameByHead(t: Attempt, full: Answered & { tag: string }): Promise<void> {
+  if (!(await headIsGet(t))) return;
   for (const query of ["", "?fields=name"]) {
     const what = `HEAD${query && ` ${query}`}`;
     const read = await t.read(query, `ETag ${full.tag}`, { sentAs: "HEAD", what, body: false });
@@ -209,7 +209,7 @@ export const etag: readonly Rule[] = [
   rule("ETG-05", "The ETag depends neither on fields nor on how a read is asked", {
     spec: ["2.4.7", "2.4.3", "3 GET"],
     reading:
-      "Another parameter, language, version of HTTP or spelling of the address, a part of the body (Range), a date: each read that is answered carries the token of the customer. So does one with another `Accept`, where JSON is the answer. HEAD may carry none, with a warning.",
+      "Another parameter, language, version of HTTP or spelling of the address, a part of the body (Range), a date: each read that is answered carries the token of the customer. So does one with another `Accept`, where JSON is the answer. HEAD, where it finds the customer and no other one, may carry none, with a warning.",
     hurts: "A client that read a projection is refused as stale, or two clients guard different things.",
     after: ["ETG-04"],
     async check(t) {

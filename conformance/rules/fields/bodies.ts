@@ -22,8 +22,9 @@ async function change(
   to?: Customer,
 ): Promise<Written> {
   const { deployment, values } = t.kit;
-  const good = method === "PUT" ? JSON.parse(deployment.putBody(values.next())) : {};
-  const body = JSON.stringify({ ...good, ...members });
+  const good: Member = method === "PUT" ? JSON.parse(deployment.putBody(values.next())) : {};
+  const others = Object.entries(good).filter(([name]) => !(name in members));
+  const body = JSON.stringify({ ...Object.fromEntries(others), ...members });
   return await t.write(method, { what, body, allowed, to });
 }
 
@@ -241,7 +242,7 @@ export const bodies: readonly Rule[] = [
   rule("FLD-18", "Name and Email stay strings", {
     spec: ["2.1 Name", "2.1 Email", "4.2 body"],
     reading:
-      "A number, a list, an object, or null in a PATCH, is refused, and a good member beside it is not applied; or it is at least a string when read back.",
+      "A number, a list, an object, or null in a PATCH, is refused, and a good member beside it is not applied (RFC 5789 2); or it is at least a string when read back.",
     hurts: "Typed clients can no longer read the customer.",
     needs: ["write"],
     after: ["IFM-01", "IFM-30"],
@@ -251,11 +252,17 @@ export const bodies: readonly Rule[] = [
         for (const field of WRITABLE) {
           const { bodyNames } = t.kit.deployment;
           const [member, other] = [bodyNames[field], field === "name" ? "email" : "name"] as const;
-          // Of PUT, null is asked by FLD-16 and FLD-17.
-          for (const value of [42, true, ["a"], { a: "b" }, ...(method === "PATCH" ? [null] : [])]) {
-            const what = `${member} ${JSON.stringify(value)} after a good ${other}`;
+          const bad = (value: unknown) =>
+            [`${member} ${JSON.stringify(value)}`, { [member]: value }] as const;
+          const rows: (readonly [what: string, members: Member])[] = [42, true, ["a"], { a: "b" }].map(bad);
+          if (method === "PATCH") {
+            // Of PUT, null is asked by FLD-16 and FLD-17.
+            rows.push(bad(null));
+            const good = { [bodyNames[other]]: t.kit.values.next()[other] };
+            rows.push([`a good ${other} before ${member} 42`, { ...good, [member]: 42 }]);
+          }
+          for (const [what, members] of rows) {
             const allowed = "some 4xx and nothing changed, or read back as a string";
-            const members = { [bodyNames[other]]: t.kit.values.next()[other], [member]: value };
             const write = await change(t, method, what, members, allowed);
             const { status } = write.seen;
             if (isClientError(status)) write.mustNotChange();

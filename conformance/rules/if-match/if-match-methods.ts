@@ -216,9 +216,13 @@ async function longAgo(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   if (at.control !== undefined) await refusedInARow(t, method, "stale", tried, at.control, at);
 }
 
+/** What a body is answered whose shape a deployment does not take. */
+const NOT_TAKEN: readonly number[] = [400, 415, 422];
+
 const patch = rule("IFM-30", "PATCH with the current tag is accepted and applied", {
   spec: ["3 same rule", "4.3 same"],
-  reading: "The named fields are changed (name, email, both), the others stay.",
+  reading:
+    "The named fields are changed (name, email, both), the others stay. The email alone, and both, may be refused by 400, 415 or 422: the payload is not shown (4.3).",
   hurts: "Nobody can update a part, or loses the rest by it.",
   needs: NEEDS.PATCH,
   after: ["IFM-01"],
@@ -240,7 +244,8 @@ const patch = rule("IFM-30", "PATCH with the current tag is accepted and applied
         what: `the current tag, of ${fields.join(" and ")},`,
         allowed: "2xx; what it names is new, the rest as before",
       });
-      if (other.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) changesWhatItNames(other);
+      if (NOT_TAKEN.includes(other.seen.status)) other.mustNotChange();
+      else if (other.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) changesWhatItNames(other);
     }
   },
 });

@@ -23,6 +23,8 @@ export const CREDENTIALS = {
 /** Replaces some decisions of the service; is given it, since a fault may need its state. */
 export type Faulty = (service: Service) => Partial<Seams>;
 
+const idInARow = (n: number) => `0000c057-0000-4000-8000-${n.toString(16).padStart(12, "0")}`;
+
 export class Service {
   readonly customers = new Map<string, Customer>();
   readonly replicas: Counters[];
@@ -90,6 +92,8 @@ export class Service {
   async #route(request: Request): Promise<Reply> {
     const caller = this.caller(request);
     const { basePath, create, head, limitedMayWrite, limitedMayRead } = this.deployment;
+    if (request.method === "HEAD" && head === "elsewhere")
+      return { status: 200, headers: [["ETag", '"page"']], body: "" };
     if (request.path.startsWith("/metrics")) return this.#metrics(request, caller);
     if (caller === undefined || caller === "metrics") return this.refuse(401, "unauthenticated");
     const [, collection, id] = /^(.*\/customers)(?:\/([^/]+))?$/.exec(request.path) ?? [];
@@ -99,7 +103,7 @@ export class Service {
       return request.method === "POST" ? await this.#create(request, caller) : this.refuse(405, "method");
     }
     if (caller === "limited" && limitedMayRead === "nothing") return this.refuse(403, "no-rights");
-    if (request.method === "GET" || (request.method === "HEAD" && head)) {
+    if (request.method === "GET" || (request.method === "HEAD" && head === "as-get")) {
       return await read(this, request, caller, id.toLowerCase());
     }
     const offered = request.method === "PUT" || this.deployment.offersPatchAndDelete;
@@ -169,7 +173,7 @@ export class Service {
 
   add(owner: Caller, content: { name: string; email: string }): Customer {
     const customer: Customer = {
-      id: randomUUID(),
+      id: this.deployment.ids === "random" ? randomUUID() : idInARow(this.customers.size),
       tenant: owner === "other" ? "b" : "a",
       owner,
       name: content.name,
@@ -220,7 +224,7 @@ export class Service {
 
   async #write(request: Request, caller: Caller, id: string): Promise<Reply> {
     const sent = this.seams.ifMatch(headerLines(request, "if-match"), request);
-    const { invalidBodyStatus, patch, deleteMissing } = this.deployment;
+    const { invalidBodyStatus, patch, patchMembersMax, deleteMissing } = this.deployment;
     const mediaType = headerLines(request, "content-type")[0]?.split(";")[0]?.trim().toLowerCase() ?? "";
     let change: Change | undefined = {};
     let parsed = true;
@@ -242,7 +246,8 @@ export class Service {
           if (check === "body") {
             if (request.method === "PATCH" && !patch.mediaTypes.includes(mediaType))
               return this.refuse(415, "media-type");
-            if (change === undefined) return this.refuse(invalidBodyStatus, "invalid-body");
+            const tooMany = Object.keys(change ?? {}).length > patchMembersMax && request.method === "PATCH";
+            if (change === undefined || tooMany) return this.refuse(invalidBodyStatus, "invalid-body");
           }
           if (check !== "exists" && check !== "current") continue;
           const customer = this.find(id, caller, request);

@@ -54,7 +54,12 @@ export type Deployment = {
   metrics:
     | { labels: boolean; format: "prometheus" | "openmetrics"; replicas: 1 | 2; guarded: boolean }
     | "absent";
-  head: boolean;
+  /** 4.4 does not show HEAD. `elsewhere`: a gateway sends it to a page that is always there, with a tag of its own. */
+  head: "as-get" | "refused" | "elsewhere";
+  /** `in-a-row`: ids that differ in their last characters. */
+  ids: "random" | "in-a-row";
+  /** Most members of a PATCH (4.3 does not show its shape). */
+  patchMembersMax: number;
   /** If-None-Match and If-Match on reads are looked at (RFC 9110 13.1); the specification does not speak of it. */
   conditionalReads: boolean;
   /** Blanks that are cut from around If-Match: SP and HTAB, or what String.trim takes. */
@@ -122,7 +127,9 @@ export const PLAIN: Deployment = {
   fieldsRepeated: 200,
   normalize: "as-sent",
   metrics: { labels: false, format: "prometheus", replicas: 1, guarded: true },
-  head: true,
+  head: "as-get",
+  ids: "random",
+  patchMembersMax: Number.POSITIVE_INFINITY,
   conditionalReads: false,
   trim: "ows",
   latencyMs: 0,

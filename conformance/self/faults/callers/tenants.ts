@@ -203,10 +203,10 @@ export const TENANT_FAULTS: Fault[] = [
   {
     id: "tenant-of-the-query",
     rule: "AUT-08",
-    does: "takes the tenant from the query where it names one",
+    does: "takes a tenant of * in the query for all tenants, as its report for the support does",
     plant: requesting(
       (request, service) =>
-        isRead(request) && /tenant/i.test(request.query) && service.caller(request) === "other",
+        isRead(request) && /tenant(id)?=\*/i.test(request.query) && service.caller(request) === "other",
       privileged,
     ),
   },
