@@ -3,7 +3,7 @@ import { refusalOf } from "../client/refusal.ts";
 import type { Reply } from "../client/wire/reply.ts";
 import type { ApiRequest } from "../client/wire/request.ts";
 import { isSuccess, meaningOf } from "../client/wire/status.ts";
-import { readSettingFile } from "../config/values/setting-source.ts";
+import { readSettingFile } from "../config/sources/setting-source.ts";
 import type { Invocation } from "../invocation.ts";
 import { failure, UsageError } from "../outcome/failure.ts";
 import { readFailure, unclearReply, writeFailure } from "../outcome/reply-failure.ts";

@@ -3,8 +3,8 @@ import { UsageError } from "../outcome/failure.ts";
 import type { Flags } from "./flags.ts";
 import type { ProfileFile } from "./profile/profile-file.ts";
 import { holdsCredentials, isFor, type Profile } from "./profile/profile-settings.ts";
+import { type Environment, fromEnvironment } from "./sources/setting-source.ts";
 import { originOf, parseBaseUrl } from "./values/base-url.ts";
-import { type Environment, fromEnvironment } from "./values/setting-source.ts";
 
 export type Deployment = {
   url: string | undefined;

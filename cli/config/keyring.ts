@@ -4,7 +4,7 @@
  */
 import { existsSync } from "node:fs";
 import { join } from "node:path";
-import { type Environment, fromEnvironment } from "./values/setting-source.ts";
+import { type Environment, fromEnvironment } from "./sources/setting-source.ts";
 
 /** `value` of the work, or why the keyring did not do it, in words that continue "the system keyring …". */
 type KeyringReply<Value> = { kind: "done"; value: Value } | { kind: "failed"; why: string };

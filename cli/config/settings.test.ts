@@ -7,8 +7,8 @@ import type { Flags } from "./flags.ts";
 import { changeProfileFile, emptyProfileFile, profilePath, readProfileFile } from "./profile/profile-file.ts";
 import type { Profile } from "./profile/profile-settings.ts";
 import { readSettings } from "./settings.ts";
+import type { Environment } from "./sources/setting-source.ts";
 import { parseDurationMs } from "./values/duration.ts";
-import type { Environment } from "./values/setting-source.ts";
 
 function settings(
   flags: Flags,

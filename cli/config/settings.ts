@@ -4,18 +4,18 @@ import { chooseDeployment, type Deployment } from "./deployment.ts";
 import type { Flags, OutputFormat } from "./flags.ts";
 import type { ProfileFile } from "./profile/profile-file.ts";
 import type { Profile } from "./profile/profile-settings.ts";
-import { chosenToken, type Token } from "./token.ts";
-import { originOf } from "./values/base-url.ts";
-import { parseDurationMs, parseUndoMs } from "./values/duration.ts";
-import { type Header, parseHeader, parseHeaderEnv } from "./values/header-option.ts";
-import { chosenProxy, environmentProxies, type ProxySetting, proxySecrets } from "./values/proxy.ts";
 import {
   type ClientCertificate,
   type Environment,
   fromEnvironment,
   readCertificates,
   readClientCertificate,
-} from "./values/setting-source.ts";
+} from "./sources/setting-source.ts";
+import { chosenToken, type Token } from "./token.ts";
+import { originOf } from "./values/base-url.ts";
+import { parseDurationMs, parseUndoMs } from "./values/duration.ts";
+import { type Header, parseHeader, parseHeaderEnv } from "./values/header-option.ts";
+import { chosenProxy, environmentProxies, type ProxySetting, proxySecrets } from "./values/proxy.ts";
 
 export type Settings = {
   /** The base URL, http or https, no trailing slash, query or credentials; undefined where none is set. */

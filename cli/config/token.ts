@@ -3,7 +3,7 @@ import { UsageError } from "../outcome/failure.ts";
 import type { Deployment } from "./deployment.ts";
 import type { Flags } from "./flags.ts";
 import { readFromKeyring } from "./keyring.ts";
-import { readSettingFile } from "./values/setting-source.ts";
+import { readSettingFile } from "./sources/setting-source.ts";
 import { checkedToken } from "./values/token-text.ts";
 
 export type Token = {

@@ -1,5 +1,5 @@
 /** The operator's side of the streams: what may be asked, drawn and coloured. */
-import type { Environment } from "../config/values/setting-source.ts";
+import type { Environment } from "../config/sources/setting-source.ts";
 import { checkedUtf8 } from "../files/utf-8.ts";
 import { UsageError } from "../outcome/failure.ts";
 import { untilInterrupted } from "../outcome/until-interrupted.ts";

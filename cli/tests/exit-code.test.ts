@@ -3,7 +3,13 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { EXIT_CODES, type Exit } from "../outcome/exit-code.ts";
-import { type RunOptions, runClient as run, spawnClient, temporaryDirectory } from "./support/client.ts";
+import {
+  NOBODY_THERE,
+  type RunOptions,
+  runClient as run,
+  spawnClient,
+  temporaryDirectory,
+} from "./support/client.ts";
 import { type CustomerServer, startCustomerServer } from "./support/customer-server.ts";
 import { TOKEN } from "./support/dialect.ts";
 import { compiledClient } from "./support/executable.ts";
@@ -41,7 +47,7 @@ const PROVOKED: Record<Exit, () => Promise<number>> = {
   "not-found": () => exitOf("get", "00000000-0000-4000-8000-000000000000"),
   conflict: () => exitOf("update", id, "--name", "Eve", "--if-match", '"another"'),
   invalid: () => exitOf("get", id, "--fields", "nam"),
-  unreachable: () => exitOf("get", id, "--url", "http://127.0.0.1:1"),
+  unreachable: () => exitOf("get", id, "--url", NOBODY_THERE),
   "unknown-outcome": () =>
     behind(faults.dropReplies(), ["create", "--name", "Eve", "--email", "eve@example.com"]),
   "rows-failed": async () => {

@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import { join } from "node:path";
 import {
+  NOBODY_THERE,
   type RunOptions,
   runClient as run,
   runOnTerminal,
@@ -96,11 +97,7 @@ describe("an error with --output json is one JSON object on stderr", () => {
       { code: "usage", exitCode: 2, requestId: null, problem: null },
     ],
     ["of the server", ["get", id, "-o", "json"], { code: "customer-not-found", exitCode: 4 }],
-    [
-      "of the way",
-      ["get", id, "-o", "ndjson", "--url", "http://127.0.0.1:1"],
-      { code: "unreachable", exitCode: 7 },
-    ],
+    ["of the way", ["get", id, "-o", "ndjson", "--url", NOBODY_THERE], { code: "unreachable", exitCode: 7 }],
   ])("%s", async (_, args, members) => {
     const { stderr, stdout } = await runClient(args);
     expect(stdout).toBe("");

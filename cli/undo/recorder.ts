@@ -3,7 +3,7 @@ import { memberNamed } from "../client/customer.ts";
 import type { Json } from "../client/json.ts";
 import type { Change as FieldChange } from "../client/loop/field-conflicts.ts";
 import type { WriteOutcome } from "../client/loop/write-outcome.ts";
-import type { Environment } from "../config/values/setting-source.ts";
+import type { Environment } from "../config/sources/setting-source.ts";
 import { systemCode } from "../files/system-code.ts";
 import type { Messages } from "../output/messages.ts";
 

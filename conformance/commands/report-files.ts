@@ -1,7 +1,7 @@
 /** The files of a report: checked before a run, written after it. */
 import { mkdirSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
-import { html } from "../report/html/html.ts";
+import { html } from "../report/renderers/html/html.ts";
 import { junit } from "../report/renderers/junit.ts";
 import { markdown } from "../report/renderers/markdown.ts";
 import { sarif } from "../report/renderers/sarif.ts";

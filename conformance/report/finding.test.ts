@@ -1,7 +1,7 @@
 import { expect, test } from "bun:test";
 import { sampleReport, sampleRule } from "../tests/sample-report.ts";
 import { findingText, groupsByReason, LABELS } from "./finding.ts";
-import { html } from "./html/html.ts";
+import { html } from "./renderers/html/html.ts";
 import { junit } from "./renderers/junit.ts";
 import { markdown } from "./renderers/markdown.ts";
 import { sarif } from "./renderers/sarif.ts";

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from "bun:test";
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { html } from "../report/html/html.ts";
+import { html } from "../report/renderers/html/html.ts";
 import { runKit } from "../run/engine.ts";
 import { profileFlags } from "../self/case.ts";
 import { FAULTS } from "../self/faults.ts";

@@ -15,7 +15,7 @@ import { noTenant } from "./common/no-tenant.ts";
 import { print } from "./common/print.ts";
 import { withSettings } from "./common/setting-options.ts";
 import { shownTime, table } from "./common/table.ts";
-import { timeOption } from "./common/time-option.ts";
+import { timeOption } from "./time-option.ts";
 
 type Options = Readonly<Record<string, unknown>> & {
   readonly tenant?: string;

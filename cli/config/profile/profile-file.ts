@@ -5,7 +5,7 @@ import { readText } from "../../files/read-text.ts";
 import { systemCode } from "../../files/system-code.ts";
 import { openDraft, writeAtomically } from "../../files/write-atomically.ts";
 import { type Failure, isFailure, UsageError } from "../../outcome/failure.ts";
-import { xdgPath } from "../values/xdg-path.ts";
+import { xdgPath } from "../sources/xdg-path.ts";
 import { asTable, type Profile, readProfile } from "./profile-settings.ts";
 
 export type ProfileFile = {

@@ -1,8 +1,8 @@
 import { describe, expect, test } from "bun:test";
 import { UsageError } from "../../outcome/failure.ts";
+import type { Environment } from "../sources/setting-source.ts";
 import { isExempt } from "./no-proxy.ts";
 import { chosenProxy, maskedProxyUrl, parseProxyUrl, proxySecrets } from "./proxy.ts";
-import type { Environment } from "./setting-source.ts";
 
 describe("the environment's proxy, as curl reads it", () => {
   test.each<[string, Environment, string | undefined]>([

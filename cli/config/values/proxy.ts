@@ -3,7 +3,7 @@
  * reads them. The decision is made once for the origin of the deployment, so every part of the program agrees on it.
  */
 import { UsageError } from "../../outcome/failure.ts";
-import { type Environment, fromEnvironment } from "./setting-source.ts";
+import { type Environment, fromEnvironment } from "../sources/setting-source.ts";
 
 export type ProxySetting =
   | { kind: "direct" }

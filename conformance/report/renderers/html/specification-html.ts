@@ -1,6 +1,6 @@
 /** The specification as a section of the page, so that "4.1 rule 6" can be looked up where it is cited. */
-import TEXT from "../../specification/customer-resource-api.md" with { type: "text" };
-import { escapeMarkup } from "../visible.ts";
+import TEXT from "../../../specification/customer-resource-api.md" with { type: "text" };
+import { escapeMarkup } from "../../visible.ts";
 
 /** What stands before a numbered list within a section, and how citations call its items. */
 const LISTS: Readonly<Record<string, string>> = { "Rules:": "rule", "Order of checks:": "order" };

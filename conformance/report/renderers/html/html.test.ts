@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { sampleReport, sampleRule } from "../../tests/sample-report.ts";
+import { sampleReport, sampleRule } from "../../../tests/sample-report.ts";
 import { html } from "./html.ts";
 
 const page = html(sampleReport());

@@ -1,6 +1,6 @@
 /** The time line of a race, drawn: one lane a contender, one bar a request, the accepted ones in colour. */
-import type { Moment } from "../schema.ts";
-import { escapeMarkup } from "../visible.ts";
+import type { Moment } from "../../schema.ts";
+import { escapeMarkup } from "../../visible.ts";
 
 const WIDTH = 900;
 const LEFT = 92;

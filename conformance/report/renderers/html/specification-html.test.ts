@@ -1,5 +1,5 @@
 import { expect, test } from "bun:test";
-import { catalogue } from "../../rules/catalogue.ts";
+import { catalogue } from "../../../rules/catalogue.ts";
 import { citationHtml, specificationHtml } from "./specification-html.ts";
 
 test("the whole specification stands in it, and no id twice", () => {

@@ -1,8 +1,8 @@
 /** One finding of the HTML page: what was sent, allowed, came, and stood afterwards. */
-import { amount } from "../amount.ts";
-import { findingOf, type Label, type Line, type Probe } from "../finding.ts";
-import type { Exchange, Outcome, RuleResult } from "../schema.ts";
-import { escapeMarkup as esc, inlineCode, visibleValue } from "../visible.ts";
+import { amount } from "../../amount.ts";
+import { findingOf, type Label, type Line, type Probe } from "../../finding.ts";
+import type { Exchange, Outcome, RuleResult } from "../../schema.ts";
+import { escapeMarkup as esc, inlineCode, visibleValue } from "../../visible.ts";
 import { raceHtml } from "./html-race.ts";
 import { citationHtml } from "./specification-html.ts";
 

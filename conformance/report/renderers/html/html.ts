@@ -1,10 +1,10 @@
 /** The report as one page: it needs no script and no network, and everything on it is in report.json. */
-import { amount } from "../amount.ts";
-import { causesFirst } from "../causes.ts";
-import { caveats, customerNote, groupsByReason, OVERLAP, rulesWith } from "../finding.ts";
-import { FAMILY_TITLES } from "../rule-listing.ts";
-import { FAMILIES, OUTCOMES, type Report, type RuleResult } from "../schema.ts";
-import { escapeMarkup as esc, inlineCode } from "../visible.ts";
+import { amount } from "../../amount.ts";
+import { causesFirst } from "../../causes.ts";
+import { caveats, customerNote, groupsByReason, OVERLAP, rulesWith } from "../../finding.ts";
+import { FAMILY_TITLES } from "../../rule-listing.ts";
+import { FAMILIES, OUTCOMES, type Report, type RuleResult } from "../../schema.ts";
+import { escapeMarkup as esc, inlineCode } from "../../visible.ts";
 import { chip, findingHtml, TONES, type Tone } from "./html-finding.ts";
 import { raceHtml } from "./html-race.ts";
 import { STYLE } from "./html-style.ts";
