@@ -13,11 +13,11 @@ import { sealBacklog } from "../storage/audit/sealing-timer.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./common/named-database.ts";
 import { noTenant } from "./common/no-tenant.ts";
 import { print } from "./common/print.ts";
-import { withSettings } from "./common/setting-options.ts";
+import { type CommandOptions, withSettings } from "./common/setting-options.ts";
 import { shownTime, table } from "./common/table.ts";
 import { timeOption } from "./time-option.ts";
 
-type Options = Readonly<Record<string, unknown>> & {
+type Options = CommandOptions & {
   readonly tenant?: string;
   readonly customer?: string;
   readonly client?: string;

@@ -7,9 +7,9 @@ import { copyDatabase } from "../storage/database-url/copy-database.ts";
 import { databaseUrlFault, MEMORY_URL } from "../storage/database-url/open-storage.ts";
 import { refuseVisiblePassword } from "./common/named-database.ts";
 import { print } from "./common/print.ts";
-import { settingsOf, withSettings } from "./common/setting-options.ts";
+import { type CommandOptions, settingsOf, withSettings } from "./common/setting-options.ts";
 
-type CopyOptions = Readonly<Record<string, unknown>> & { readonly from: string; readonly to: string };
+type CopyOptions = CommandOptions & { readonly from: string; readonly to: string };
 
 /** Not `databaseUrl`: a copy has two, and must not take one of them from the environment. */
 const COPY_SETTINGS = ["databaseCa", "lockWait"] as const;

@@ -11,16 +11,14 @@ import { refuseSecondName } from "../storage/sqlite/files/second-name.ts";
 import { sqlitePath } from "../storage/sqlite/files/sqlite-url.ts";
 import { DATABASE_SETTINGS, databaseOf } from "./common/named-database.ts";
 import { print } from "./common/print.ts";
-import { withSettings } from "./common/setting-options.ts";
+import { type CommandOptions, withSettings } from "./common/setting-options.ts";
 import { beforeEnd } from "./common/signals.ts";
-
-type Options = Readonly<Record<string, unknown>>;
 
 export function addDatabaseCommands(program: Command): void {
   withSettings(program.command("backup"), FILE_SETTINGS)
     .description("Write a consistent copy of the database, also while the service runs.")
     .argument("<file>", "a file that does not exist yet")
-    .action(async (file: string, options: Options) => {
+    .action(async (file: string, options: CommandOptions) => {
       // As an unset variable of a shell gives it.
       if (file === "")
         throw new CommandRefused("The name of the backup is empty. Name a file that does not exist yet.");
@@ -33,7 +31,7 @@ export function addDatabaseCommands(program: Command): void {
     .description("Put a backup in the database's place, after checking it. The service must be stopped.")
     .argument("<file>", "a backup")
     .option("--force", "replace a database that exists")
-    .action(async (file: string, options: Options) => {
+    .action(async (file: string, options: CommandOptions) => {
       const { databaseUrl, storage } = databaseOf(options);
       refusePostgres(databaseUrl, "pg_restore");
       const databasePath = sqlitePath(databaseUrl);
@@ -50,7 +48,7 @@ export function addDatabaseCommands(program: Command): void {
     });
   withSettings(program.command("check"), DATABASE_SETTINGS)
     .description("Check the structure of the database; exit code 1 when it is damaged.")
-    .action(async (options: Options) => {
+    .action(async (options: CommandOptions) => {
       const { databaseUrl, storage } = databaseOf(options);
       const isPostgres = isPostgresUrl(databaseUrl);
       const databasePath = isPostgres ? maskPassword(databaseUrl) : sqlitePath(databaseUrl);

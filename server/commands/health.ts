@@ -2,7 +2,7 @@ import type { Command } from "commander";
 import { CommandRefused } from "../domain/command-refused.ts";
 import { hostInUrl } from "../domain/network/network.ts";
 import { print } from "./common/print.ts";
-import { settingsOf, withSettings } from "./common/setting-options.ts";
+import { type CommandOptions, settingsOf, withSettings } from "./common/setting-options.ts";
 
 const NAMES = ["host", "port", "adminPort", "tlsCertFile"] as const;
 const TIMEOUT_MS = 5_000;
@@ -11,7 +11,7 @@ const TIMEOUT_MS = 5_000;
 export function addHealthCommand(program: Command): void {
   withSettings(program.command("health"), NAMES)
     .description("Ask the service of these settings whether it is ready; exit code 1 when it is not.")
-    .action(async (options: Readonly<Record<string, unknown>>) => {
+    .action(async (options: CommandOptions) => {
       const { host, port, adminPort, tlsCertFile } = settingsOf(options, NAMES);
       const scheme = tlsCertFile === "" ? "http" : "https";
       const url = `${scheme}://${hostInUrl(host)}:${adminPort ?? port}/readyz`;

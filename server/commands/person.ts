@@ -7,10 +7,10 @@ import type { Storage } from "../storage/storage.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./common/named-database.ts";
 import { noTenant } from "./common/no-tenant.ts";
 import { print } from "./common/print.ts";
-import { withSettings } from "./common/setting-options.ts";
+import { type CommandOptions, withSettings } from "./common/setting-options.ts";
 import { table } from "./common/table.ts";
 
-type Options = Readonly<Record<string, unknown>> & {
+type Options = CommandOptions & {
   readonly tenant?: readonly string[];
   readonly json?: boolean;
   readonly yes?: boolean;

@@ -6,12 +6,12 @@ import { migratePostgres } from "../storage/postgres/migrate-postgres.ts";
 import { grantsFor } from "../storage/postgres/schema/grants.ts";
 import { DATABASE_SETTINGS, databaseOf } from "./common/named-database.ts";
 import { print } from "./common/print.ts";
-import { withSettings } from "./common/setting-options.ts";
+import { type CommandOptions, withSettings } from "./common/setting-options.ts";
 
 export function addPostgresCommands(program: Command): void {
   withSettings(program.command("migrate"), DATABASE_SETTINGS)
     .description("Make or upgrade the schema of a PostgreSQL database, as the role that is to own it.")
-    .action(async (options: Readonly<Record<string, unknown>>) => {
+    .action(async (options: CommandOptions) => {
       const { databaseUrl, storage } = databaseOf(options);
       if (!isPostgresUrl(databaseUrl)) {
         throw new CommandRefused(

@@ -8,10 +8,10 @@ import { DAY_MS, dayOf, isoTime } from "../domain/text/iso-time.ts";
 import { allCounts } from "../storage/write-counts/write-count-store.ts";
 import { DATABASE_SETTINGS, existingDatabaseOf, withStorage } from "./common/named-database.ts";
 import { print } from "./common/print.ts";
-import { settingsOf, withSettings } from "./common/setting-options.ts";
+import { type CommandOptions, settingsOf, withSettings } from "./common/setting-options.ts";
 import { shownTime, table } from "./common/table.ts";
 
-type Options = Readonly<Record<string, unknown>> & {
+type Options = CommandOptions & {
   readonly since?: string;
   readonly cleanDays: string;
   readonly json?: boolean;

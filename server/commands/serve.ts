@@ -5,7 +5,12 @@ import { nearest } from "../domain/text/nearest.ts";
 import { curlLines } from "../first-start.ts";
 import type { RunningService } from "../service.ts";
 import { OutputLost, print } from "./common/print.ts";
-import { settingsRefused, settingTexts, withSettings } from "./common/setting-options.ts";
+import {
+  type CommandOptions,
+  settingsRefused,
+  settingTexts,
+  withSettings,
+} from "./common/setting-options.ts";
 import { onReload, onStop } from "./common/signals.ts";
 
 export function addServeCommand(program: Command): void {
@@ -15,13 +20,13 @@ export function addServeCommand(program: Command): void {
     .option("--print-url", 'print one line, {"url":"…"}, on stdout and nothing else')
     // As the default command it receives every word that is no command.
     .allowExcessArguments()
-    .action(async (options: Readonly<Record<string, unknown>>, { args: [word] }: Command) => {
+    .action(async (options: CommandOptions, { args: [word] }: Command) => {
       if (word !== undefined) refuseWord(program, word);
       await serve(options);
     });
 }
 
-async function serve(options: Readonly<Record<string, unknown>>): Promise<void> {
+async function serve(options: CommandOptions): Promise<void> {
   // Until the service runs there is nothing to finish.
   let stop = (): void => process.exit(0);
   onStop(() => stop());

@@ -10,16 +10,14 @@ import {
 import { isPostgresUrl, parsePostgresUrl } from "../../storage/postgres/connection/postgres-url.ts";
 import { sqlitePath } from "../../storage/sqlite/files/sqlite-url.ts";
 import type { Storage, StorageOptions } from "../../storage/storage.ts";
-import { settingsOf } from "./setting-options.ts";
-
-type Options = Readonly<Record<string, unknown>>;
+import { type CommandOptions, settingsOf } from "./setting-options.ts";
 
 /** The settings that name a database, and say how to reach it. */
 export const DATABASE_SETTINGS = ["databaseUrl", "databaseCa", "lockWait"] as const;
 
 export type NamedDatabase = { readonly databaseUrl: string; readonly storage: StorageOptions };
 
-export function databaseOf(options: Options): NamedDatabase {
+export function databaseOf(options: CommandOptions): NamedDatabase {
   const { databaseUrl, databaseCa, lockWait } = settingsOf(options, DATABASE_SETTINGS);
   const storage = { caFile: databaseCa, lockWaitMs: lockWait * 1000 };
   if (!isInMemory(databaseUrl)) return { databaseUrl, storage };
@@ -30,7 +28,7 @@ export function databaseOf(options: Options): NamedDatabase {
  * The database of a command that creates none: in the wrong
  * directory, or mistyped, it would look at an empty one.
  */
-export async function existingDatabaseOf(options: Options): Promise<NamedDatabase> {
+export async function existingDatabaseOf(options: CommandOptions): Promise<NamedDatabase> {
   const named = databaseOf(options);
   if (await databaseExists(named.databaseUrl, named.storage)) return named;
   const shown = isPostgresUrl(named.databaseUrl)

@@ -32,8 +32,11 @@ export function ignoreEmptyVariables(): void {
   }
 }
 
+/** The options of a command as commander gives them, those of settings among them. */
+export type CommandOptions = Readonly<Record<string, unknown>>;
+
 /** @param options as commander parsed them */
-export function settingTexts(options: Readonly<Record<string, unknown>>): SettingTexts {
+export function settingTexts(options: CommandOptions): SettingTexts {
   const texts = SETTING_NAMES.flatMap((name): [SettingName, string][] => {
     const value = options[name];
     // `--no-…` of a switch.
@@ -45,7 +48,7 @@ export function settingTexts(options: Readonly<Record<string, unknown>>): Settin
 
 /** @throws CommandRefused with every fault */
 export function settingsOf<Name extends SettingName>(
-  options: Readonly<Record<string, unknown>>,
+  options: CommandOptions,
   names: readonly Name[],
 ): Pick<Settings, Name> {
   const result = readSettings(settingTexts(options), names);

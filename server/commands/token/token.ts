@@ -17,7 +17,7 @@ import {
   withStorage,
 } from "../common/named-database.ts";
 import { OutputLost, print } from "../common/print.ts";
-import { settingsOf, withSettings } from "../common/setting-options.ts";
+import { type CommandOptions, settingsOf, withSettings } from "../common/setting-options.ts";
 import { shownTime } from "../common/table.ts";
 import { breakGlass, findingTable, tokenLines, tokenTable } from "./token-list.ts";
 import {
@@ -28,8 +28,6 @@ import {
   readTokenOptions,
   type TokenOptions,
 } from "./token-options.ts";
-
-type Options = Readonly<Record<string, unknown>>;
 
 export function addTokenCommands(program: Command): void {
   const token = program.command("token").description("Create, list, rotate and revoke tokens.");
@@ -47,7 +45,7 @@ export function addTokenCommands(program: Command): void {
       "--operations <names>",
       "what it may do at most, separated by commas; without it what the role may",
     )
-    .action(async (options: TokenOptions & Options) => {
+    .action(async (options: TokenOptions & CommandOptions) => {
       const { policyFile } = settingsOf(options, ["policyFile"]);
       const wanted = readTokenOptions(policyFile.policy, options, Date.now());
       if (!wanted.ok) throw new CommandRefused(wanted.fault);
@@ -67,7 +65,7 @@ export function addTokenCommands(program: Command): void {
       "--expires <time>",
       "how long the new one is valid: 12h, 90d, never; without it as long as the old one was to be",
     )
-    .action(async (prefix: string, options: RotateOptions & Options) => {
+    .action(async (prefix: string, options: RotateOptions & CommandOptions) => {
       const wanted = readRotateOptions(options);
       if (!wanted.ok) throw new CommandRefused(wanted.fault);
       await rotateToken(await existingDatabaseOf(options), prefix, wanted.terms);
@@ -75,7 +73,7 @@ export function addTokenCommands(program: Command): void {
   withSettings(token.command("revoke"), DATABASE_SETTINGS)
     .description("Revoke a token; the next request with it is refused.")
     .argument("<prefix>", "its first characters, as listed, or the whole token")
-    .action(async (prefix: string, options: Options) =>
+    .action(async (prefix: string, options: CommandOptions) =>
       revokeToken(await existingDatabaseOf(options), prefix),
     );
 }
@@ -164,7 +162,7 @@ function notOneToken(outcome: NotOneToken): CommandRefused {
 
 type ListOptions = { readonly breakGlass?: boolean; readonly unused: string; readonly json?: boolean };
 
-async function listTokens(options: ListOptions & Options): Promise<void> {
+async function listTokens(options: ListOptions & CommandOptions): Promise<void> {
   const unusedMs = durationMs(options.unused);
   if (Number.isNaN(unusedMs)) throw new CommandRefused(notATime("--unused", options.unused));
   const tokens = await withStorage(await existingDatabaseOf(options), async ({ tokens }) => tokens.list());
