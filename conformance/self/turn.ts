@@ -91,6 +91,7 @@ export const read =
   (status = 200): When =>
   ({ request, reply }) =>
     isRead(request) && reply.status === status;
+export const byHead: When = ({ request }) => request.method === "HEAD";
 export const wholeRead: When = (turn) => read()(turn) && turn.request.query === "";
 export const projectedRead: When = (turn) => read()(turn) && /(^|&)fields=/.test(turn.request.query);
 /** A write that was answered so, or accepted where no status is told. */

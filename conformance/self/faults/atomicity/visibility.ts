@@ -3,7 +3,7 @@ import { customerOf, type Fault, isRead, membersOf, type Plant } from "../../fau
 import { headerLines, type Reply, type Request, setHeader } from "../../service/http-socket.ts";
 import { type Change, isWrite } from "../../service/seams.ts";
 import { Service } from "../../service/service.ts";
-import { by, isThere, object, on, spoiling, write } from "../../turn.ts";
+import { by, byHead, isThere, object, on, spoiling, write } from "../../turn.ts";
 import { gap, refusedLate } from "../../two-steps.ts";
 
 /** Reads the tag, and the fields a moment later. */
@@ -51,9 +51,11 @@ export const VISIBILITY_FAULTS: Fault[] = [
     id: "deleted-customer-answers-head",
     rule: "ORD-05",
     does: "answers HEAD from the table of versions, in which a deleted customer keeps its row",
-    plant: on(({ request, customer }) => request.method === "HEAD" && customer?.removed === true).answers(
-      ({ customer }) => ({ status: 200, headers: [["ETag", customer?.tag ?? ""]], body: "" }),
-    ),
+    plant: on(byHead, ({ customer }) => customer?.removed === true).answers(({ customer }) => ({
+      status: 200,
+      headers: [["ETag", customer?.tag ?? ""]],
+      body: "",
+    })),
   },
   {
     id: "deleted-customer-read-for-a-moment",

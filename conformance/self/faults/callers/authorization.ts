@@ -5,6 +5,7 @@ import { isWrite, soundSeams } from "../../service/seams.ts";
 import {
   answered,
   by,
+  byHead,
   empty,
   isThere,
   object,
@@ -16,7 +17,7 @@ import {
   write,
 } from "../../turn.ts";
 import { sends, wholeCustomer } from "../reads/conditional-reads.ts";
-import { listing, privileged } from "./tenants.ts";
+import { headAsMain, listing, privileged } from "./tenants.ts";
 
 /** Lets a forbidden field through the policy and puts something in place of its value. */
 function hiding(instead: (member: string) => Record<string, unknown>): Plant {
@@ -269,18 +270,13 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     id: "head-shows-email",
     rule: "AUT-15",
     does: "copies the columns that it has read into headers of HEAD",
-    plant: on(read(), ({ request }) => request.method === "HEAD").answers(({ reply, customer }) =>
-      setHeader(reply, "X-Email", customer?.email),
-    ),
+    plant: on(read(), byHead).answers(({ reply, customer }) => setHeader(reply, "X-Email", customer?.email)),
   },
   {
     id: "head-asks-nobody",
     rule: "AUT-15",
     does: "asks the policy in the handler of GET, not in that of HEAD",
-    plant: requesting(
-      (request, service) => request.method === "HEAD" && service.caller(request) === "limited",
-      privileged,
-    ),
+    plant: headAsMain("limited"),
   },
   {
     id: "options-shows-customer",

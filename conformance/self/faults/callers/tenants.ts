@@ -31,6 +31,13 @@ export function privileged(request: Request, service: Service): Request {
   return { ...request, headers: [...others, [header, scheme + CREDENTIALS.main]] };
 }
 
+/** Asks nobody's rights in the handler of HEAD. */
+export const headAsMain = (caller: "limited" | "other" | undefined): Plant =>
+  requesting(
+    (request, service) => request.method === "HEAD" && service.caller(request) === caller,
+    privileged,
+  );
+
 /** Shows a list of all customers to this caller. */
 export const listing =
   (caller: "limited" | "other"): Plant =>
@@ -186,19 +193,13 @@ export const TENANT_FAULTS: Fault[] = [
     id: "head-tells-other-tenant",
     rule: "AUT-10",
     does: "checks the tenant in the handler of GET, not in that of HEAD",
-    plant: requesting(
-      (request, service) => request.method === "HEAD" && service.caller(request) === "other",
-      privileged,
-    ),
+    plant: headAsMain("other"),
   },
   {
     id: "head-without-credentials",
     rule: "AUT-12",
     does: "asks for credentials on GET and on writes, not on HEAD",
-    plant: requesting(
-      (request, service) => request.method === "HEAD" && service.caller(request) === undefined,
-      privileged,
-    ),
+    plant: headAsMain(undefined),
   },
   {
     id: "tenant-of-the-query",

@@ -6,6 +6,7 @@ import { type Customer, soundSeams } from "../../service/seams.ts";
 import {
   as,
   by,
+  byHead,
   newTag,
   on,
   projectedRead,
@@ -31,8 +32,6 @@ const shownTag = (suffix: (count: number) => string): Plant =>
   instead("shownTag", (sound, _customer, fields) =>
     fields === "default" ? sound : sound?.replace(/"$/, `${suffix(fields.length)}"`),
   );
-
-const byHead: When = ({ request }) => request.method === "HEAD";
 
 /** What a module before the service makes a part of the tag. */
 const ASKED: readonly (readonly [id: string, does: string, when: When])[] = [
@@ -267,9 +266,7 @@ export const ENTITY_TAG_FAULTS: Fault[] = [
     id: "head-moves-tag",
     rule: "ETG-04",
     does: "notes the time of HEAD, by which monitors look, in the versioned row",
-    plant: on(read(), ({ request }) => request.method === "HEAD").answers(
-      spoiling((customer, turn) => ({ tag: newTag(customer, turn) })),
-    ),
+    plant: on(read(), byHead).answers(spoiling((customer, turn) => ({ tag: newTag(customer, turn) }))),
   },
   {
     id: "not-modified-moves-tag",

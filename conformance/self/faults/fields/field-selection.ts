@@ -7,6 +7,7 @@ import { FIELDS } from "../../service/sound-options.ts";
 import {
   as,
   by,
+  byHead,
   every,
   isThere,
   object,
@@ -406,9 +407,7 @@ export const FIELD_FAULTS: Fault[] = [
     id: "unknown-field-by-head",
     rule: "FLD-03",
     does: "checks the names where it shapes the body, which HEAD has not",
-    plant: on(read(400), isThere, ({ request }) => request.method === "HEAD").answers(({ before }) =>
-      object({}, before?.tag),
-    ),
+    plant: on(read(400), isThere, byHead).answers(({ before }) => object({}, before?.tag)),
   },
   {
     id: "unknown-field-of-limited-403",
