@@ -127,6 +127,7 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   const before = await t.state(t.kit.main, "read before");
   // Whatever keeps copies gets a chance to keep these.
   for (const query of queries) await t.get(t.kit.main, { query, purpose: "fill caches" });
+  // It asks by HEAD, so that a copy for HEAD is kept too.
   const head = await headIsGet(t);
   const values = t.kit.values.next();
   const former = t.kit.wire.onlooker.knownTags(new URL(t.kit.main.url).pathname);
