@@ -1,28 +1,72 @@
 /** The lines of the self-test, and how one is run. */
 
 import { catalogue } from "../rules/catalogue.ts";
+import { bundleId, bundlesOf, hiddenRules, together } from "./bundles.ts";
 import { runFault, runTarget, runVariant, runWeather, type Verdict } from "./case.ts";
 import { WEATHERS } from "./environments.ts";
 import { FAULTS } from "./faults.ts";
 import { difference, type Golden } from "./golden.ts";
 import { TARGETS } from "./targets.ts";
-import { VARIANTS } from "./variants.ts";
+import { VARIANTS, type Variant } from "./variants.ts";
 
-/** `only`: rules or families; all when absent. `seed` decides when weather turns. `isShort`: a variant in a short run. */
+/**
+ * `only`: rules or families; all when absent. `seed` decides when weather turns. `bundle`: the variants that are put together.
+ * `isShort`: a variant in a short run.
+ */
 export type Line = {
   kind: Verdict["kind"];
   id: string;
   seed?: number;
   only?: readonly string[];
+  bundle?: readonly string[];
   isShort?: boolean;
 };
 
+/** The sound service as it is; what a bundle hides shows beside it. */
+export const PLAIN_VARIANT = "as-sampled";
+
+/** Answers each request 25 ms late, which takes 90 s: half of the whole run. */
+const LONGEST = "slow";
+
+/** The lines of a short run, those that run whole first: no thread is left with a long one at the end. */
+export function shortLines(seeds: readonly number[]): Line[] {
+  const others = linesOf(seeds).filter(({ kind }) => kind !== "variant");
+  const bundles = bundlesOf(VARIANTS).map((bundle) => bundleLine(bundle.map(({ id }) => id)));
+  const isLongest = ({ id }: Line) => id === LONGEST;
+  return [
+    ...bundles.filter(isLongest),
+    ...others.filter(({ kind }) => kind !== "fault"),
+    ...bundles.filter((line) => !isLongest(line)),
+    ...others.filter(({ kind }) => kind === "fault").map(shortened),
+  ];
+}
+
+function bundleLine(bundle: readonly string[]): Line {
+  return { kind: "variant", id: bundleId(bundle), bundle, isShort: true };
+}
+
+/** The variants of a bundle one by one, to show which of them a complaint is about; none of a line that is no bundle. */
+export const apartLines = ({ bundle = [] }: Line): Line[] =>
+  bundle.length < 2 ? [] : bundle.map((id) => ({ kind: "variant", id, isShort: true }));
+
+/** What each variant of a bundle still has to show alone. */
+export function hiddenLines(verdicts: readonly Verdict[]): Line[] {
+  const verdictOf = (id: string) => verdicts.find((each) => each.kind === "variant" && each.id === id);
+  const plain = verdictOf(PLAIN_VARIANT);
+  return bundlesOf(VARIANTS).flatMap((bundle) => {
+    const line = bundleLine(bundle.map(({ id }) => id));
+    const verdict = verdictOf(line.id);
+    if (plain === undefined || verdict === undefined) return [];
+    const only = hiddenRules(verdict, plain);
+    return only.length === 0 ? [] : apartLines(line).map((each) => ({ ...each, only }));
+  });
+}
+
 /**
- * A fault against the rule that it breaks first, and those that this one stands behind; a variant in a short run. What the
- * kit misses, or meets by chance, stays whole.
+ * A fault against the rule that it breaks first, and those that this one stands behind. What the kit misses, or meets by
+ * chance, stays whole.
  */
-export function shortened(line: Line): Line {
-  if (line.kind === "variant") return { ...line, isShort: true };
+function shortened(line: Line): Line {
   const fault = line.kind === "fault" ? FAULTS.find(({ id }) => id === line.id) : undefined;
   if (fault === undefined || fault.comesAndGoes) return line;
   const rules = new Set([fault.rule]);
@@ -49,12 +93,25 @@ function named<T extends { id: string }>(list: readonly T[], id: string): T {
   return found;
 }
 
-export async function runLine({ kind, id, seed = 0, only, isShort = false }: Line): Promise<Verdict> {
+function variantOf(bundle: readonly string[]): Variant {
+  const [only, ...others] = bundle.map((id) => named(VARIANTS, id));
+  if (only === undefined) throw new Error("a bundle needs a variant");
+  return others.length === 0 ? only : together([only, ...others]);
+}
+
+export async function runLine({
+  kind,
+  id,
+  seed = 0,
+  only,
+  bundle = [id],
+  isShort = false,
+}: Line): Promise<Verdict> {
   switch (kind) {
     case "fault":
       return await runFault(named(FAULTS, id), only);
     case "variant":
-      return await runVariant(named(VARIANTS, id), only, isShort ? "quick" : "full");
+      return await runVariant(variantOf(bundle), only, isShort ? "quick" : "full");
     case "weather":
       return await runWeather(named(WEATHERS, id), seed, only);
     case "target":

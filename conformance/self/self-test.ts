@@ -1,7 +1,8 @@
 /**
  * `bun run conformance:self [name …]`: the kit against every faulty service, sound variant, failing environment and
  * target, in a thread a core. Unless something is selected or pinned, a fault is run against the rules that it breaks first,
- * and against all of them only where these do not do as pinned, and a variant in a short run. `--whole` runs everything whole.
+ * and against all of them only where these do not do as pinned, and variants in bundles and a short run. `--whole` runs
+ * everything whole.
  * Names select lines that contain them, `--only=IFM,FLD-03` rules, `--shard=1/2` a part.
  * `--write` pins in golden.json what the faults trip, `--widen` marks what differs from run to run. `--weather=20` tries
  * each environment at twenty moments; `--seed=N` repeats the moments of a run. `--json=FILE` keeps the verdicts.
@@ -15,43 +16,57 @@ import { rulesMarkdown } from "../report/rule-listing.ts";
 import type { Verdict } from "./case.ts";
 import { FAULTS } from "./faults.ts";
 import { lookedAt, readGolden, updated, writeGolden } from "./golden.ts";
-import { complaintsOf, type Line, linesOf, shortened } from "./matrix.ts";
+import {
+  apartLines,
+  complaintsOf,
+  hiddenLines,
+  type Line,
+  linesOf,
+  PLAIN_VARIANT,
+  shortLines,
+} from "./matrix.ts";
 import { mutants, proven } from "./mutants.ts";
 import type { Answer } from "./worker.ts";
 
 /** Lines that one thread has under way: they wait for their own sockets and timers much of the time. */
 const AT_ONCE = 3;
 
-function share(lines: readonly Line[], done: (answer: Answer) => void): Promise<void> {
+/** @param done is given each answer, and returns lines that are to be run because of it: they come next */
+async function share(lines: readonly Line[], done: (answer: Answer) => readonly Line[]): Promise<void> {
   const queue = [...lines];
-  const thread = () =>
-    new Promise<void>((resolve) => {
-      const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
-      let under = 0;
-      const next = () => {
+  let ended = () => {};
+  const end = new Promise<void>((resolve) => {
+    ended = resolve;
+  });
+  const threads = Array.from({ length: availableParallelism() }, () => {
+    const worker = new Worker(new URL("./worker.ts", import.meta.url).href);
+    const thread = { worker, under: 0, isDead: false };
+    worker.onmessage = ({ data }: MessageEvent<Answer>) => {
+      thread.under -= 1;
+      queue.unshift(...done(data));
+      assign();
+    };
+    worker.onerror = ({ message }) => {
+      done({ crashed: message });
+      Object.assign(thread, { under: 0, isDead: true });
+      assign();
+    };
+    return thread;
+  });
+  // A thread that has nothing to do is kept: an answer to another one may bring lines.
+  function assign() {
+    for (let n = 0; n < AT_ONCE; n += 1)
+      for (const thread of threads.filter(({ isDead, under }) => !isDead && under <= n)) {
         const line = queue.shift();
-        if (line !== undefined) {
-          under += 1;
-          worker.postMessage(line);
-        } else if (under === 0) {
-          worker.terminate();
-          resolve();
-        }
-      };
-      worker.onmessage = ({ data }: MessageEvent<Answer>) => {
-        under -= 1;
-        done(data);
-        next();
-      };
-      worker.onerror = ({ message }) => {
-        done({ crashed: message });
-        under = 0;
-        worker.terminate();
-        resolve();
-      };
-      for (let n = 0; n < AT_ONCE; n += 1) next();
-    });
-  return Promise.all(Array.from({ length: availableParallelism() }, thread)).then(() => undefined);
+        if (line === undefined) break;
+        thread.under += 1;
+        thread.worker.postMessage(line);
+      }
+    if (threads.every(({ under }) => under === 0)) ended();
+  }
+  assign();
+  await end;
+  for (const { worker } of threads) worker.terminate();
 }
 
 const string = { type: "string" } as const;
@@ -71,9 +86,9 @@ const [shard = 1, shards = 1] = given.shard?.split("/").map(Number) ?? [];
 const pinning = given.write || widen;
 const isSelection = names.length > 0 || only !== undefined;
 const isShort = !given.whole && !isSelection && !pinning;
-const lines = linesOf(seeds)
+const lines = (isShort ? shortLines(seeds) : linesOf(seeds))
   .filter(({ id }) => names.length === 0 || names.some((name) => id.includes(name)))
-  .filter((_, index) => index % shards === shard - 1)
+  .filter(({ id }, index) => index % shards === shard - 1 || (isShort && id === PLAIN_VARIANT))
   .map((line) => (only === undefined ? line : { ...line, only }));
 if (lines.length === 0) {
   console.error(`no line of the matrix is called ${names.join(" or ")}`);
@@ -84,26 +99,32 @@ const golden = await readGolden();
 const started = performance.now();
 const verdicts: Verdict[] = [];
 let bad = 0;
-const unclear: Line[] = [];
-await share(isShort ? lines.map(shortened) : lines, done);
-await share(unclear, done);
+let planned = lines.length;
+await share(lines, done);
+if (isShort) {
+  const hidden = hiddenLines(verdicts);
+  planned += hidden.length;
+  await share(hidden, done);
+}
 
-function done(answer: Answer): void {
+function done(answer: Answer): Line[] {
   if ("crashed" in answer) {
     bad += 1;
     console.log(`CRASH ${answer.crashed}`);
-    return;
+    return [];
   }
   const { line, verdict } = answer;
   const complaints = pinning ? verdict.complaints : complaintsOf(verdict, golden, line.only);
-  if (isShort && complaints.length > 0 && line.only !== undefined) {
-    unclear.push({ kind: line.kind, id: line.id });
-    return;
-  }
+  const isBad = complaints.length > 0;
+  if (isShort && isBad && line.kind === "fault" && line.only !== undefined)
+    return [{ kind: line.kind, id: line.id }];
   verdicts.push({ ...verdict, complaints });
   if (json !== undefined) appendFileSync(json, `${JSON.stringify({ ...verdict, complaints })}\n`);
-  if (complaints.length > 0) bad += 1;
-  if (complaints.length > 0 || names.length > 0) print(verdict, complaints);
+  if (isBad) bad += 1;
+  if (isBad || names.length > 0) print(verdict, complaints);
+  const apart = isBad ? apartLines(line) : [];
+  planned += apart.length;
+  return apart;
 }
 
 function print({ kind, id, fired, exitCode, requests, durationMs }: Verdict, complaints: string[]): void {
@@ -116,7 +137,7 @@ function print({ kind, id, fired, exitCode, requests, durationMs }: Verdict, com
 const { user, system } = process.cpuUsage();
 const seconds = (ms: number) => (ms / 1000).toFixed(0);
 console.log(
-  `${verdicts.length} of ${lines.length} lines run in ${seconds(performance.now() - started)} s (${seconds((user + system) / 1000)} s of processors), ${bad} not as they should be; weather: --seed=${seed}`,
+  `${verdicts.length} of ${planned} lines run in ${seconds(performance.now() - started)} s (${seconds((user + system) / 1000)} s of processors), ${bad} not as they should be; weather: --seed=${seed}`,
 );
 const now = pinning ? updated(golden, verdicts, FAULTS, widen) : lookedAt(golden, verdicts);
 if (pinning || (given.whole && !isSelection && shards === 1 && bad === 0)) {
@@ -129,4 +150,4 @@ if (pinning || (given.whole && !isSelection && shards === 1 && bad === 0)) {
   ] as const)
     await Bun.write(new URL(`../${path}`, import.meta.url), text);
 }
-process.exit(bad > 0 || verdicts.length < lines.length ? 1 : 0);
+process.exit(bad > 0 || verdicts.length < planned ? 1 : 0);

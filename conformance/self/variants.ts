@@ -17,6 +17,8 @@ export type Variant = {
   undecided?: string[];
   /** Customers are given by id. */
   given?: boolean;
+  /** It would hide requests, or the haste of races, from the other choices of a bundle. */
+  alone?: true;
 };
 
 const opaque = (version: number, id: string): string =>
@@ -58,6 +60,7 @@ export const VARIANTS: Variant[] = [
     does: "offers neither PATCH nor DELETE to this caller (4.3 shows no payloads)",
     deployment: { offersPatchAndDelete: false },
     profile: "[patch]\noffered = false\n[delete]\noffered = false\n",
+    alone: true,
   },
   {
     id: "json-patch",
@@ -197,11 +200,13 @@ export const VARIANTS: Variant[] = [
     id: "limited-reads-only",
     does: "the limited caller may not write (5)",
     deployment: { limitedMayWrite: false },
+    alone: true,
   },
   {
     id: "main-alone-creates",
     does: "neither the limited caller nor the other tenant's may create (4.4, 5)",
     deployment: { othersMayCreate: false },
+    alone: true,
   },
   {
     id: "limited-default-id",
@@ -233,7 +238,7 @@ export const VARIANTS: Variant[] = [
     does: "String.trim around If-Match, no-break space included (4.2)",
     deployment: { trim: "unicode" },
   },
-  { id: "slow", does: "every answer takes its time", deployment: { latencyMs: 25 } },
+  { id: "slow", does: "every answer takes its time", deployment: { latencyMs: 25 }, alone: true },
   { id: "gzip-strong", does: "compresses reads and keeps the tag as it is", deployment: { gzip: true } },
   { id: "base-path", does: "stands under a path", deployment: { basePath: "/api/v2/crm" } },
   {
@@ -253,6 +258,7 @@ export const VARIANTS: Variant[] = [
     id: "activated-after-create",
     does: "a job activates each new customer 40 ms after its create, under a new tag (2.1, 2.4.6)",
     deployment: { activatesMs: 40 },
+    alone: true,
   },
   {
     id: "status-number",
@@ -305,12 +311,14 @@ export const VARIANTS: Variant[] = [
     id: "plain-writes-only",
     does: "refuses writes with parameters by 400, in chunks by 411, over HTTP/1.0 by 505 (4.2 shows none)",
     deployment: { plainWritesOnly: true },
+    alone: true,
   },
-  { id: "no-head", does: "knows no HEAD (4)", deployment: { head: "refused" } },
+  { id: "no-head", does: "knows no HEAD (4)", deployment: { head: "refused" }, alone: true },
   {
     id: "head-of-a-page",
     does: "answers each HEAD with 200 and the tag of a page, which stands before the service (4.4)",
     deployment: { head: "elsewhere" },
+    alone: true,
   },
   {
     id: "ids-in-a-row",
@@ -321,6 +329,7 @@ export const VARIANTS: Variant[] = [
     id: "patch-of-one-member",
     does: "takes one member in a PATCH and refuses more (4.3)",
     deployment: { patchMembersMax: 1 },
+    alone: true,
   },
   { id: "one-caller", does: "only one caller is given", deployment: {}, without: ["limited", "other"] },
 ];
