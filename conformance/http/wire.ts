@@ -84,6 +84,11 @@ export type Seen = {
   readonly object: Readonly<Record<string, unknown>> | undefined;
 };
 
+/** Sent unless a probe sends its own. */
+const USUAL: readonly [string, string][] = [
+  ["User-Agent", `customers-conformance/${VERSION}`],
+  ["Accept", "application/json, */*;q=0.5"],
+];
 const BODY_CHARACTERS_SHOWN = 4096;
 const WAITS_MAX = 6;
 /** A longer pause is not worth making: so long a wait means a quota. */
@@ -143,11 +148,12 @@ export class Wire {
             ? await this.transport.sendRaw(outgoing)
             : await this.transport.send(outgoing);
       const exchange = this.#record(ask, outgoing, result);
-      ended(result, exchange);
-      if (result.reply === null) throw new NoReply(exchange);
+      const answer = result.reply === null ? undefined : seen(exchange, result.reply);
+      ended(exchange, answer);
+      if (result.reply === null || answer === undefined) throw new NoReply(exchange);
       if (result.reply.status === 401 && ask.caller === "main" && this.#renew()) continue;
       const pauseMs = pauseAsked(result.reply);
-      if (pauseMs === undefined) return seen(exchange, result.reply);
+      if (pauseMs === undefined) return answer;
       if (pauseMs > WAIT_MS_MAX) throw this.#quotaSpent(result.reply.status, pauseMs);
       if (wait >= WAITS_MAX)
         throw new CouldNotRun(
@@ -197,8 +203,9 @@ export class Wire {
       release: async () => {
         const result = await held.release();
         const exchange = this.#record({ ...ask, via: "socket" }, outgoing, result);
-        ended(result, exchange);
-        return { exchange, seen: result.reply === null ? undefined : seen(exchange, result.reply) };
+        const answer = result.reply === null ? undefined : seen(exchange, result.reply);
+        ended(exchange, answer);
+        return { exchange, seen: answer };
       },
     };
   }
@@ -253,38 +260,36 @@ export class Wire {
   }
 
   /** Tells the onlooker of an exchange with a customer; returns what to call when it has ended. */
-  #watch(ask: Ask): (result: Result, exchange: Exchange) => void {
+  #watch(ask: Ask): (exchange: Exchange, answer: Seen | undefined) => void {
     const { method, url, ownUrl = url, caller, reader = "main", headers } = ask;
     const { pathname } = new URL(ownUrl);
     const { search } = new URL(url);
-    const tagOf = ({ reply }: Result) => headerValue(reply?.headers ?? [], "etag");
     if (method !== "GET" && method !== "HEAD") {
       this.onlooker.writeBegins(pathname);
       this.acknowledged.writeBegins(pathname);
       const mustFail = this.#whyItMustFail(method, pathname, headers);
-      return (result, exchange) => {
-        const status = result.reply?.status;
+      return (exchange, answer) => {
+        const status = answer?.status;
         const replaced = accepted(status ?? 0) ? headerValue(headers, "if-match") : undefined;
         if (mustFail !== undefined && accepted(status ?? 0))
           this.unguarded.accepted(
             { url: ownUrl, reader },
             { kind: mustFail, exchange },
-            this.#newTag(pathname, tagOf(result)),
+            this.#newTag(pathname, answer?.tag),
           );
-        this.onlooker.writeEnds(pathname, tagOf(result), replaced);
+        this.onlooker.writeEnds(pathname, answer?.tag, replaced);
         this.acknowledged.wrote(pathname, method, status);
       };
     }
     // Another caller, or a compressing proxy, may be shown another tag of the same state.
     const plain = caller === reader && !headers.some(([name]) => name.toLowerCase() === "accept-encoding");
     const looked = this.acknowledged.readBegins(pathname, search);
-    return (result) => {
-      const tag = tagOf(result);
-      const { reply } = result;
-      if (!plain || reply === null) return;
-      if (tag !== undefined && reply.status === 200) this.onlooker.read(pathname, tag);
-      if (method === "GET") this.unguarded.read(pathname, reply.status, tag);
-      if (method === "GET" && !this.#cleaning) looked(reply.status, tag, jsonObject(bodyText(reply)));
+    return (_exchange, answer) => {
+      if (!plain || answer === undefined) return;
+      const { status, tag, object } = answer;
+      if (tag !== undefined && status === 200) this.onlooker.read(pathname, tag);
+      if (method === "GET") this.unguarded.read(pathname, status, tag);
+      if (method === "GET" && !this.#cleaning) looked(status, tag, object);
     };
   }
 
@@ -302,13 +307,8 @@ export class Wire {
   }
 
   #outgoing(ask: Ask): Outgoing {
-    const own = new Set(ask.headers.map(([name]) => name.toLowerCase()));
-    const usual: [string, string][] = [
-      ["User-Agent", `customers-conformance/${VERSION}`],
-      ["Accept", "application/json, */*;q=0.5"],
-    ];
     const general = [
-      ...usual.filter(([name]) => !own.has(name.toLowerCase())),
+      ...USUAL.filter(([name]) => headerValue(ask.headers, name.toLowerCase()) === undefined),
       ...this.callerHeaders(ask.caller).map(({ name, value }): [string, string] => [name, value]),
     ];
     return {

@@ -52,8 +52,11 @@ const HEAD_BYTES_MAX = 64 * 1024;
 const BODY_BYTES_MAX = 1024 * 1024;
 
 /** The values of one header, in order, one a line. */
-export function headerLines(request: Request, name: string): string[] {
-  return request.headers.filter(([sent]) => sent.toLowerCase() === name).map(([, value]) => value);
+export function headerLines({ headers }: Pick<Request, "headers">, name: string): string[] {
+  // Asked a dozen times a request: the length tells most names apart without a copy.
+  return headers
+    .filter(([sent]) => sent.length === name.length && sent.toLowerCase() === name)
+    .map(([, value]) => value);
 }
 
 export function setHeader(reply: Reply, name: string, value: string | undefined): Reply {
@@ -175,10 +178,7 @@ async function converse(socket: Socket, handler: Handler): Promise<void> {
       socket.write("HTTP/1.1 400 .\r\nContent-Length: 0\r\nConnection: close\r\n\r\n");
       break;
     }
-    const of = (name: string) =>
-      headerLines({ ...head, body: async () => Buffer.alloc(0) }, name)
-        .join(",")
-        .trim();
+    const of = (name: string) => headerLines(head, name).join(",").trim();
     if (/100-continue/i.test(of("expect"))) socket.write("HTTP/1.1 100 Continue\r\n\r\n");
     // Read at once, awaited where it is needed: the next request must not begin inside this one's body.
     const reading = /chunked/i.test(of("transfer-encoding"))
