@@ -23,6 +23,8 @@ export type Fault = {
   rule: string;
   /** Which of its requests meets which rule is chance: something must fire, and nobody says what. */
   comesAndGoes?: boolean;
+  /** Rules that a short run adds: without their requests the fault does not come about, or is not seen. */
+  alsoRun?: readonly string[];
   /** What the service does, in one line. */
   does: string;
   /** Where it shows only on another deployment than the plain one. */

@@ -62,14 +62,11 @@ export function hiddenLines(verdicts: readonly Verdict[]): Line[] {
   });
 }
 
-/**
- * A fault against the rule that it breaks first, and those that this one stands behind. What the kit misses, or meets by
- * chance, stays whole.
- */
+/** A fault against the rule that it breaks first, those that bring it about, and those that these stand behind. */
 function shortened(line: Line): Line {
   const fault = line.kind === "fault" ? FAULTS.find(({ id }) => id === line.id) : undefined;
-  if (fault === undefined || fault.comesAndGoes) return line;
-  const rules = new Set([fault.rule]);
+  if (fault === undefined) return line;
+  const rules = new Set([fault.rule, ...(fault.alsoRun ?? [])]);
   // A set goes on to what is added to it on the way.
   for (const id of rules)
     for (const before of catalogue.find((rule) => rule.id === id)?.after ?? []) rules.add(before);

@@ -110,6 +110,7 @@ export const ERROR_FAULTS: Fault[] = [
   {
     id: "odd-if-match-500",
     rule: "PRB-05",
+    alsoRun: ["IFM-12"],
     does: "throws where If-Match is no well-formed entity-tag",
     plant: on(
       stale,

@@ -60,6 +60,7 @@ export const VISIBILITY_FAULTS: Fault[] = [
   {
     id: "deleted-customer-read-for-a-moment",
     rule: "ENV-04",
+    alsoRun: ["IFM-40"],
     does: "hands a DELETE to a queue, and shows the customer until it is worked off",
     plant: (ran) => (service) => {
       const reads = new Map<string, number>();

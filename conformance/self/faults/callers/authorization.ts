@@ -55,6 +55,7 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "deleted-customer-shown-in-404",
     rule: "AUT-16",
+    alsoRun: ["IFM-40"],
     does: "puts the last row that it knew of a deleted customer into the 404, for any caller",
     plant: on(read(404), ({ customer }) => customer?.removed === true).answers(
       showing((body, { customer }) => ({ ...body, last: { name: customer?.name, email: customer?.email } })),
@@ -63,6 +64,7 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
   {
     id: "delete-answers-the-whole-row",
     rule: "AUT-07",
+    alsoRun: ["IFM-40"],
     does: "answers a DELETE with the row that it has removed, to any caller",
     plant: on(write("DELETE"), isThere).answers(({ before }) =>
       object({ name: before?.name, email: before?.email }),

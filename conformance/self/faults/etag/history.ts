@@ -253,12 +253,14 @@ export const HISTORY_FAULTS: Fault[] = [
   {
     id: "tags-forgotten",
     rule: "ENV-09",
+    alsoRun: ["IFM-23", "IFM-36"],
     does: "keeps the tags that it has shown last, and takes no other for current",
     plant: lastShown,
   },
   {
     id: "roles-forgotten",
     rule: "ENV-09",
+    alsoRun: ["IFM-46"],
     does: "keeps roles in a cache that its customers push them out of, and then has none",
     plant: requesting(
       (request, service: Service) =>

@@ -267,6 +267,7 @@ export const VERSION_FAULTS: Fault[] = [
   {
     id: "refusal-leaves-a-dirty-session",
     rule: "IFM-04",
+    alsoRun: ["IFM-03"],
     does: "leaves its session dirty after a 412: the next PUT of the customer gets a new tag and stores nothing",
     plant: (ran) => (service) => {
       const dirty = new Set<string>();
