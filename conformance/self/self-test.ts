@@ -100,12 +100,8 @@ const started = performance.now();
 const verdicts: Verdict[] = [];
 let bad = 0;
 let planned = lines.length;
+const shownAlone = new Set<string>();
 await share(lines, done);
-if (isShort) {
-  const hidden = hiddenLines(verdicts);
-  planned += hidden.length;
-  await share(hidden, done);
-}
 
 function done(answer: Answer): Line[] {
   if ("crashed" in answer) {
@@ -123,9 +119,16 @@ function done(answer: Answer): Line[] {
   if (json !== undefined) appendFileSync(json, `${JSON.stringify({ ...verdict, complaints })}\n`);
   if (isBad) bad += 1;
   if (isBad || names.length > 0) print(verdict, complaints);
-  const apart = isBad ? apartLines(line) : [];
-  planned += apart.length;
-  return apart;
+  const following = [...(isBad ? apartLines(line) : []), ...(line.kind === "variant" ? newlyHidden() : [])];
+  planned += following.length;
+  return following;
+}
+
+/** What the bundles that have been run leave to be shown by their variants alone. */
+function newlyHidden(): Line[] {
+  const hidden = hiddenLines(verdicts).filter(({ id }) => isShort && !shownAlone.has(id));
+  for (const { id } of hidden) shownAlone.add(id);
+  return hidden;
 }
 
 function print({ kind, id, fired, exitCode, requests, durationMs }: Verdict, complaints: string[]): void {
