@@ -53,12 +53,13 @@ const ROWS: readonly Exemption[] = [
 ];
 
 /** Writes that are carried out unchecked because of what their body says. */
-const CONTENTS: readonly (readonly [id: string, method: Method, does: string, When])[] = [
+const CONTENTS: readonly (readonly [id: string, method: Method, does: string, When, alsoRun?: string[]])[] = [
   [
     "patch-of-nothing",
     "PATCH",
     "takes {} for a PATCH that needs no precondition, and bumps the version",
     ({ body }) => Object.keys(body).length === 0,
+    ["ORD-11"],
   ],
   [
     "patch-of-stored-values",
@@ -101,9 +102,10 @@ const CONTENTS: readonly (readonly [id: string, method: Method, does: string, Wh
 export const EXEMPT_BODY_FAULTS: Fault[] = [
   ...exemptions(ROWS),
   ...CONTENTS.map(
-    ([id, method, does, when]): Fault => ({
+    ([id, method, does, when, alsoRun = []]): Fault => ({
       id: `${id}-unchecked`,
       rule: RULES[method],
+      alsoRun,
       does,
       plant: on(
         ({ request, reply }) => request.method === method && /412|428/.test(`${reply.status}`),
