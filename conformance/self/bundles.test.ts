@@ -114,4 +114,5 @@ test("what a bundle did not look at, or did not pass, each of its variants shows
     bundle.map((variant) => [variant.id, ["AUT-08", "ORD-05", "ORD-08"]]),
   );
   expect(hiddenLines([plain, verdict(id)])).toEqual([]);
+  expect(hiddenLines([plain, { ...hiding, complaints: ["false violation"] }])).toEqual([]);
 });

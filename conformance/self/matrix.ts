@@ -64,14 +64,14 @@ function bundleLine(bundle: readonly string[]): Line {
 export const apartLines = ({ bundle = [] }: Line): Line[] =>
   bundle.length < 2 ? [] : bundle.map((id) => ({ kind: "variant", id, isShort: true }));
 
-/** What each variant of a bundle still has to show alone. */
+/** What each variant of a bundle still has to show alone. Where a bundle has a complaint they run apart anyway. */
 export function hiddenLines(verdicts: readonly Verdict[]): Line[] {
   const verdictOf = (id: string) => verdicts.find((each) => each.kind === "variant" && each.id === id);
   const plain = verdictOf(PLAIN_VARIANT);
   return bundlesOf(VARIANTS).flatMap((bundle) => {
     const line = bundleLine(bundle.map(({ id }) => id));
     const verdict = verdictOf(line.id);
-    if (plain === undefined || verdict === undefined) return [];
+    if (plain === undefined || verdict === undefined || verdict.complaints.length > 0) return [];
     const only = hiddenRules(verdict, plain);
     return only.length === 0 ? [] : apartLines(line).map((each) => ({ ...each, only }));
   });
