@@ -96,5 +96,10 @@ export async function read(shelf: Shelf, request: Request, caller: Caller, id: s
   return confirmed ? { status: 304, headers: etag(shelf.deployment, customer.tag) } : reply;
 }
 
+/** Members of a list; a comma inside quotes is part of an entity-tag (RFC 9110 8.8.3). */
 const tagsIn = (request: Request, name: string): string[] =>
-  headerLines(request, name).join(",").split(",").map(trimBlanks);
+  [
+    ...headerLines(request, name)
+      .join(",")
+      .matchAll(/(?:"[^"]*"|[^,])+/g),
+  ].map(([member]) => trimBlanks(member));

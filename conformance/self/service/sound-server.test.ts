@@ -150,3 +150,26 @@ test("the counters count 428 and 412, each its own", async () => {
   await call("DELETE", path, { "if-match": '"never"' });
   expect(await scrape()).toEqual([required + 1, failed + 2]);
 });
+
+test("a comma inside an entity-tag ends no member of a list, and a star there is no star", async () => {
+  const own = await startSoundServer({
+    ...PLAIN,
+    conditionalReads: true,
+    tag: (version) => `"a,*,${version}"`,
+    seeded: 1,
+  });
+  try {
+    const read = async (headers: Record<string, string>) =>
+      await fetch(`${own.url}/customers/${own.seeded[0]}`, {
+        headers: { authorization: `Bearer ${CREDENTIALS.main}`, ...headers },
+      });
+    const tag = (await read({})).headers.get("etag") ?? "";
+    const status = async (value: string) => (await read({ "if-none-match": value })).status;
+    expect(await status('"a,*,0"')).toBe(200);
+    expect(await status(tag)).toBe(304);
+    expect(await status(`"a,*,0" , W/${tag}`)).toBe(304);
+    expect(await status("*")).toBe(304);
+  } finally {
+    await own.close();
+  }
+});
