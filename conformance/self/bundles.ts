@@ -48,7 +48,7 @@ export function together(bundle: readonly Variant[]): Variant {
   };
 }
 
-/** Rules that a bundle did not show to pass, and those of which it looked at less than the plain deployment. */
+/** Rules that a bundle did not pass, and those that it looked at less closely than the run of the plain deployment. */
 export function hiddenRules(bundle: Verdict, plain: Verdict): string[] {
   const unlooked = plain.looked.filter((assertion) => !bundle.looked.includes(assertion));
   return [...new Set([...Object.keys(bundle.outcomes), ...unlooked.map((id) => id.slice(0, 6))])].sort();

@@ -17,7 +17,7 @@ export type Variant = {
   undecided?: string[];
   /** Customers are given by id. */
   given?: boolean;
-  /** It would hide requests, or the haste of races, from the other choices of a bundle. */
+  /** It refuses or loses requests that the other choices of a bundle are to answer, or takes the haste from their races. */
   alone?: true;
 };
 
@@ -246,9 +246,24 @@ export const VARIANTS: Variant[] = [
     does: "chunked replies, header names in lower case",
     deployment: { framing: "chunked", etagHeaderName: "etag" },
   },
-  { id: "closing", does: "closes the connection after each reply", deployment: { framing: "close" } },
-  { id: "fields-at-most-2", does: "at most two names in fields (8.1)", deployment: { fieldsMax: 2 } },
-  { id: "fields-at-most-3", does: "at most three names in fields (8.1)", deployment: { fieldsMax: 3 } },
+  {
+    id: "closing",
+    does: "closes the connection after each reply",
+    deployment: { framing: "close" },
+    alone: true,
+  },
+  {
+    id: "fields-at-most-2",
+    does: "at most two names in fields (8.1)",
+    deployment: { fieldsMax: 2 },
+    alone: true,
+  },
+  {
+    id: "fields-at-most-3",
+    does: "at most three names in fields (8.1)",
+    deployment: { fieldsMax: 3 },
+    alone: true,
+  },
   {
     id: "status-settles",
     does: "a job settles the status 50 ms after each write, under the same tag (2.4.6)",
@@ -273,7 +288,12 @@ export const VARIANTS: Variant[] = [
     does: "knows no status of its customers yet (2.1)",
     deployment: { showStatus: () => null },
   },
-  { id: "hangs-up", does: "ends some connections unannounced", deployment: { framing: "hang-up" } },
+  {
+    id: "hangs-up",
+    does: "ends some connections unannounced",
+    deployment: { framing: "hang-up" },
+    alone: true,
+  },
   {
     id: "limited-reads-nothing",
     does: "the limited caller's role exposes no field at all (5.2)",
