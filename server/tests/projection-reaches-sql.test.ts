@@ -78,8 +78,8 @@ describe("the SELECT names the fields asked for and row_version alone", () => {
     expect([status, plain]).toEqual([
       204,
       [
-        "SELECT row_version, name <> ? AS differs_in_name, email <> ? AS differs_in_email FROM customers WHERE tenant = ? AND id = ?",
-        "UPDATE customers SET name = ?, email = ?, email_folded = ?, row_version = ? WHERE tenant = ? AND id = ? AND row_version = ?",
+        "SELECT row_version, last_change, name <> ? AS differs_in_name, email <> ? AS differs_in_email FROM customers WHERE tenant = ? AND id = ?",
+        "UPDATE customers SET name = ?, email = ?, email_folded = ?, row_version = ?, last_change = ? WHERE tenant = ? AND id = ? AND row_version = ?",
       ],
     ]);
     const { etag } = await service.send("GET", customer.path);
@@ -90,8 +90,8 @@ describe("the SELECT names the fields asked for and row_version alone", () => {
       headers,
     });
     expect(preferred).toEqual([
-      "SELECT row_version, email <> ? AS differs_in_email FROM customers WHERE tenant = ? AND id = ?",
-      "UPDATE customers SET email = ?, email_folded = ?, row_version = ? WHERE tenant = ? AND id = ? AND row_version = ? RETURNING id, name, row_version",
+      "SELECT row_version, last_change, email <> ? AS differs_in_email FROM customers WHERE tenant = ? AND id = ?",
+      "UPDATE customers SET email = ?, email_folded = ?, row_version = ?, last_change = ? WHERE tenant = ? AND id = ? AND row_version = ? RETURNING id, name, row_version",
     ]);
   });
 });

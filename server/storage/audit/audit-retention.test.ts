@@ -43,7 +43,7 @@ async function writeTrail(tenant: string, ...agesDays: number[]): Promise<void> 
       };
       link = linkAfter(link, entry);
       database.run(
-        "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, 'create', ?, NULL, ?, '', 0, 0, NULL, unhex(?))",
+        "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, 'create', ?, NULL, ?, '', 0, 0, NULL, unhex(?), 0)",
         [
           ...[tenant, link.number, entry.timeMs, entry.client, entry.tokenPrefix, entry.requestId],
           ...[entry.customerId, entry.versionAfter, link.hash],

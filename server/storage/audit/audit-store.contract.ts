@@ -193,6 +193,27 @@ export async function auditStoreContract(
       expect(await rows(tenant)).toEqual(before);
     });
 
+    test("shows of a customer what retention has left, also of one who was removed", async () => {
+      const tenant = newTenant();
+      const made = await create(tenant);
+      await create(tenant);
+      for (const name of ["B", "C"])
+        await customers.update({ ...made, expected: ANY }, { name }, NO_BODY, null, TEST_ORIGIN);
+      await customers.remove({ ...made, expected: ANY }, null, by("delete"));
+      const found = await rows(tenant);
+      const own = found.filter(({ customerId }) => customerId === made.id).toReversed();
+      const shown = async () => {
+        const query = { tenant, customerId: made.id, before: null, limit: 9, withValues: false };
+        return (await audit.history(query)).items.map(({ versionBefore }) => versionBefore);
+      };
+      for (const [before, last] of [null, ...found].entries()) {
+        if (last !== null) expect(await audit.moveStart(found[before - 2] ?? CHAIN_START, last)).toBe(true);
+        const left = own.filter(({ number }) => number > (last?.number ?? 0));
+        expect(await shown()).toEqual(left.map(({ versionBefore }) => versionBefore));
+        expect((await reportOnChain(audit, tenant, null)).fault).toBeNull();
+      }
+    });
+
     test("loses values with their rows to retention", async () => {
       const tenant = newTenant();
       for (let n = 0; n < 2; n += 1) await create(tenant, null, by("create", { keepsValues: true }));
@@ -308,7 +329,7 @@ export async function auditStoreContract(
       expect(await search({})).toEqual([all.slice(0, 2), all.slice(2, 4), all.slice(4)]);
       const own = all.filter(({ customerId }) => customerId === one.id);
       expect(own).toHaveLength(4);
-      expect(await search({ customerId: one.id }, 3)).toEqual([own.slice(0, 3), own.slice(3)]);
+      for (const limit of [1, 3]) expect((await search({ customerId: one.id }, limit)).flat()).toEqual(own);
       expect(await search({ client: "none" })).toEqual([[], [], []]);
       for (const client of ["a", "b", "tests"]) {
         const found = await search({ client });
@@ -556,6 +577,7 @@ function bound(audit: AuditStore): AuditStore {
     hadCustomers: audit.hadCustomers.bind(audit),
     isErased: audit.isErased.bind(audit),
     countStrayValues: audit.countStrayValues.bind(audit),
+    countBrokenLinks: audit.countBrokenLinks.bind(audit),
     history: audit.history.bind(audit),
     rows: audit.rows.bind(audit),
     search: audit.search.bind(audit),

@@ -85,6 +85,9 @@ async function reportFrom(
   }
   const stray = await audit.countStrayValues(tenant);
   if (stray > 0) return report(`values are kept without their row: ${stray}`);
+  const links = await audit.countBrokenLinks(tenant);
+  if (links > 0)
+    return report(`links between the rows of a customer were changed, so histories lack rows: ${links}`);
   return report(null);
 }
 

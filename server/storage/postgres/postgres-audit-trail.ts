@@ -66,6 +66,7 @@ export function postgresAuditTrail(lanes: Lanes) {
 
     /** The server enforces the foreign key for every writer. */
     countStrayValues: () => 0,
+    countBrokenLinks: () => 0,
 
     async history({ tenant, customerId, before, limit, withValues }) {
       const isUnsealed = before?.startsWith(UNSEALED) === true;

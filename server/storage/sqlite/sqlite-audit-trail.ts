@@ -1,8 +1,9 @@
 import { AUDIT_TENANTS, type AuditRow, chainedEntry } from "../audit/audit-row.ts";
 import type { AuditStore } from "../audit/audit-store.ts";
+import { countBrokenLinks } from "./audit-links.ts";
 import type { WriteQueue } from "./commit/write-queue.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
-import { chainStart, SELECT_AUDIT, SELECT_AUDIT_ALONE } from "./statements/audit-rows.ts";
+import { chainStart, SELECT_AUDIT, SELECT_AUDIT_ALONE, WITH_CHANGES } from "./statements/audit-rows.ts";
 import { isErased } from "./statements/erasure.ts";
 
 /** The audit trail in SQLite. Each write gives its row a place at once: see statements/audit-rows.ts. */
@@ -22,11 +23,18 @@ export function sqliteAuditTrail(read: SharedRead, write: WriteQueue) {
       return read.get<{ n: number }>(sql, tenant)?.n ?? 0;
     },
 
+    countBrokenLinks: (tenant) => countBrokenLinks(read, tenant),
+
     history({ tenant, customerId, before, limit, withValues }) {
       const select = withValues ? SELECT_AUDIT : SELECT_AUDIT_ALONE;
-      const sql = `${select} WHERE a.tenant = ? AND a.customer_id = ? AND a.number < ? ORDER BY a.number DESC LIMIT ?`;
-      const end = before === null ? Number.MAX_SAFE_INTEGER : Number(before);
-      const rows = read.all<AuditRow>(sql, tenant, customerId, end, limit + 1);
+      const sql = `${WITH_CHANGES} ${select} WHERE a.tenant = ?1 AND a.number IN (SELECT number FROM change) ORDER BY a.number DESC`;
+      const rows = read.all<AuditRow>(
+        sql,
+        tenant,
+        customerId,
+        before === null ? null : Number(before),
+        limit + 1,
+      );
       const last = rows.length > limit ? String(rows[limit - 1]?.number) : null;
       return { items: rows.slice(0, limit).map(chainedEntry), last };
     },
@@ -38,19 +46,18 @@ export function sqliteAuditTrail(read: SharedRead, write: WriteQueue) {
     },
 
     search({ tenant, customerId, client, fromMs, untilMs, after, limit }) {
-      const scope = `a.tenant = ? ${customerId === null ? "" : "AND a.customer_id = ? "}AND a.number > ?`;
-      const scoped = [tenant, ...(customerId === null ? [] : [customerId]), after];
-      const part = `SELECT a.number FROM audit a WHERE ${scope} ORDER BY a.number LIMIT ?`;
-      const last = read.get<{ last: number | null }>(
-        `SELECT max(number) AS last FROM (${part})`,
-        ...scoped,
-        limit,
-      )?.last;
-      if (last === null || last === undefined) return { rows: [], last: null };
-      const sql = `${SELECT_AUDIT} WHERE ${scope} AND a.number <= ? AND a.time >= ? AND a.time < ?
-        ${client === null ? "" : "AND a.client = ?"} ORDER BY a.number`;
-      const params = [...scoped, last, fromMs, untilMs, ...(client === null ? [] : [client])];
-      return { rows: read.all<AuditRow>(sql, ...params).map(chainedEntry), last };
+      const part = "SELECT number FROM audit WHERE tenant = ? AND number > ? ORDER BY number LIMIT ?";
+      const sql = `SELECT max(number) AS last FROM (${part})`;
+      const last = read.get<{ last: number | null }>(sql, tenant, after, limit)?.last ?? null;
+      if (last === null) return { rows: [], last: null };
+      const filters = [
+        ["a.customer_id = ?", customerId],
+        ["a.client = ?", client],
+      ].filter(([, value]) => value !== null);
+      const select = `${SELECT_AUDIT} WHERE a.tenant = ? AND a.number > ? AND a.number <= ? AND a.time >= ? AND a.time < ?
+        ${filters.map(([filter]) => `AND ${filter}`).join(" ")} ORDER BY a.number`;
+      const params = [tenant, after, last, fromMs, untilMs, ...filters.map(([, value = null]) => value)];
+      return { rows: read.all<AuditRow>(select, ...params).map(chainedEntry), last };
     },
   } satisfies AuditStore;
 }

@@ -17,6 +17,7 @@ import {
 } from "../copy/copy-tables.ts";
 import { syncFile } from "../synced-file.ts";
 import { cantBeWritten, giveName, removeDatabase } from "./files/backup.ts";
+import { LINK_AUDIT_ROWS } from "./files/schema.ts";
 import { refuseSecondName } from "./files/second-name.ts";
 import {
   isBusy,
@@ -70,6 +71,11 @@ class SqliteRows implements CopySource {
 
   transact(work: (statements: StatementCache) => void): void {
     this.#orInterrupted(() => this.#db.transaction(() => work(this.statements)).immediate());
+  }
+
+  /** Rows are copied without their links, which an engine may not have. */
+  linkAuditRows(): void {
+    this.#orInterrupted(() => this.#db.transaction(() => this.#db.run(LINK_AUDIT_ROWS)).immediate());
   }
 
   close(): void {
@@ -219,8 +225,9 @@ function targetOf(path: string, rows: SqliteRows, state: TargetState): CopyTarge
       });
     },
 
-    /** Closed first: the last connection folds the write-ahead log in. */
+    /** Closed before it is renamed: the last connection folds the write-ahead log in. */
     finish() {
+      rows.linkAuditRows();
       rows.close();
       try {
         syncFile(part);

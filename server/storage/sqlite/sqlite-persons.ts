@@ -10,6 +10,7 @@ import type { WriteQueue } from "./commit/write-queue.ts";
 import { connect } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
+import { WITH_CHANGES } from "./statements/audit-rows.ts";
 
 /** How long a checkpoint waits for readers: it holds the write lock meanwhile, and so holds up the writes of a service. */
 const CHECKPOINT_WAIT_MS = 50;
@@ -62,18 +63,18 @@ export function sqlitePersons(path: string, read: SharedRead, write: WriteQueue,
     },
 
     countValues(tenant, id) {
-      const sql = `SELECT count(*) AS n FROM audit a JOIN audit_values v ON v.tenant = a.tenant AND v.number = a.number
-        WHERE a.tenant = ? AND a.customer_id = ?`;
-      return read.get<{ n: number }>(sql, tenant, id)?.n ?? 0;
+      const sql = `${WITH_CHANGES} SELECT count(*) AS n FROM change c JOIN audit_values v ON v.tenant = ?1 AND v.number = c.number`;
+      return read.get<{ n: number }>(sql, tenant, id, null, -1)?.n ?? 0;
     },
 
     async erase(tenant, id) {
-      const erased = await write.run("eraseCustomer", { tenant, id });
-      let { values } = erased;
-      for (let last = values; last === VALUES_PAGE; values += last) {
-        last = await write.run("eraseValues", { tenant, id });
+      let { wasStored, keptReplies, values, last } = await write.run("eraseCustomer", { tenant, id });
+      while (last !== null) {
+        const page = await write.run("eraseValues", { tenant, id, before: last });
+        values += page.values;
+        last = page.last;
       }
-      return { ...erased, values };
+      return { wasStored, keptReplies, values };
     },
 
     requireErasureRight() {},

@@ -17,7 +17,7 @@ async function writeLargeDatabase(file: string, customers: number): Promise<void
   await writeDatabase(file, "Ada");
   const db = new Database(file);
   db.run(`WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n WHERE i < ${customers})
-    INSERT INTO customers SELECT tenant, substr(id, 1, 24) || printf('%012x', i), name, email, email_folded, status, row_version, created_at
+    INSERT INTO customers SELECT tenant, substr(id, 1, 24) || printf('%012x', i), name, email, email_folded, status, row_version, created_at, 0
     FROM customers, n`);
   db.close();
 }

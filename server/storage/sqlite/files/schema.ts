@@ -1,5 +1,5 @@
 /** Kept in `PRAGMA user_version`. */
-export const SCHEMA_VERSION = 5;
+export const SCHEMA_VERSION = 6;
 
 /** The schema from which the steps start. Nothing leads to it: none before it was ever released. */
 export const FIRST_SCHEMA_VERSION = 4;
@@ -62,6 +62,22 @@ const FIRST_SCHEMA = `
   INSERT INTO cursor_key VALUES (1, randomblob(32));
 `;
 
+const NEVER_CHANGES = `CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
+  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;`;
+
+/** Links the rows of each customer, which came without links: inside a transaction. */
+export const LINK_AUDIT_ROWS = `
+  DROP TRIGGER audit_never_changes;
+  UPDATE audit SET previous = linked.previous
+    FROM (SELECT tenant, number, lag(number, 1, 0) OVER (PARTITION BY tenant, customer_id ORDER BY number) AS previous
+      FROM audit) AS linked
+    WHERE audit.tenant = linked.tenant AND audit.number = linked.number AND linked.previous > 0;
+  UPDATE customers SET last_change = newest.number
+    FROM (SELECT tenant, customer_id, max(number) AS number FROM audit GROUP BY tenant, customer_id) AS newest
+    WHERE customers.tenant = newest.tenant AND customers.id = newest.customer_id;
+  ${NEVER_CHANGES}
+`;
+
 /** What leads from one schema to the next, by the version that it makes. Each is run once, in one transaction. */
 const STEPS: Readonly<Record<number, string>> = {
   5: `
@@ -116,8 +132,7 @@ const STEPS: Readonly<Record<number, string>> = {
     time             INTEGER NOT NULL
   ) STRICT, WITHOUT ROWID;
 
-  CREATE TRIGGER audit_never_changes BEFORE UPDATE ON audit
-  BEGIN SELECT RAISE(ABORT, 'the audit trail is append-only'); END;
+  ${NEVER_CHANGES}
   -- A row that replaces another one deletes it without a trigger.
   CREATE TRIGGER audit_appends BEFORE INSERT ON audit
   WHEN NEW.number <> 1 + coalesce((SELECT max(number) FROM audit WHERE tenant = NEW.tenant),
@@ -165,6 +180,15 @@ const STEPS: Readonly<Record<number, string>> = {
     PRIMARY KEY (tenant, client, day, client_version, method)
   ) STRICT, WITHOUT ROWID;
   CREATE INDEX write_counts_by_day ON write_counts (day);
+  `,
+  6: `
+  -- Each row of the trail names the row before it of its customer, the customer its last one, and those that removed a
+  -- customer have an index. One of all rows by customer cost each write another page of the log.
+  ALTER TABLE customers ADD COLUMN last_change INTEGER NOT NULL DEFAULT 0; -- the number of a row in audit; 0: it has none
+  ALTER TABLE audit ADD COLUMN previous INTEGER NOT NULL DEFAULT 0;        -- the same; retention may have deleted the row
+  ${LINK_AUDIT_ROWS}
+  CREATE INDEX audit_removals ON audit (tenant, customer_id, number) WHERE version_after IS NULL;
+  DROP INDEX audit_by_customer;
   `,
 };
 

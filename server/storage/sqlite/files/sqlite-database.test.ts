@@ -121,7 +121,7 @@ describe("a database of the version before", () => {
     writeFormerDatabase(file);
     const former = new Database(file);
     const columns = {
-      customers: "*",
+      customers: "tenant, id, name, email, email_folded, status, row_version, created_at",
       tokens: "digest, prefix, client, role, tenant, created_at, expires_at, last_used_at, revoked_at",
       cursor_key: "*",
     };

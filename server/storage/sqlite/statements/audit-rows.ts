@@ -16,28 +16,33 @@ import type { StatementCache } from "./statement-cache.ts";
  * the processor time of a batch.
  *
  * @param values what to keep beside it; null for none
+ * @param previous the number of the row before it of the same customer; 0 where there is none
+ * @returns its number, which the customer's row keeps
  */
 export function appendAudit(
   statements: StatementCache,
   write: Omit<AuditEntry, "timeMs" | "valuesDigest" | "values">,
   values: ChangedValues | null,
-): void {
+  previous: number,
+): number {
   const kept = values === null ? null : { salt: drawSalt(), content: JSON.stringify(values) };
   const entry = { ...write, timeMs: Date.now(), valuesDigest: kept === null ? null : valuesDigest(kept) };
   const end = statements.chainEnds.get(entry.tenant) ?? chainEnd(statements, entry.tenant);
   const { number, hash } = linkAfter(end, entry);
   statements.run(
-    "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), unhex(?))",
+    "INSERT INTO audit VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, unhex(?), unhex(?), ?)",
     ...[entry.tenant, number, entry.timeMs, entry.client, entry.tokenPrefix, entry.requestId],
     ...[entry.operation, entry.customerId, entry.versionBefore, entry.versionAfter, entry.changed.join()],
-    ...[Number(entry.isWithoutIfMatch), Number(entry.hasKey), entry.valuesDigest, hash],
+    ...[Number(entry.isWithoutIfMatch), Number(entry.hasKey), entry.valuesDigest, hash, previous],
   );
   statements.chainEnds.set(entry.tenant, { number, hash });
-  if (kept === null) return;
-  statements.run(
-    "INSERT INTO audit_values VALUES (?, ?, unhex(?), ?)",
-    ...[entry.tenant, number, kept.salt, kept.content],
-  );
+  if (kept !== null) {
+    statements.run(
+      "INSERT INTO audit_values VALUES (?, ?, unhex(?), ?)",
+      ...[entry.tenant, number, kept.salt, kept.content],
+    );
+  }
+  return number;
 }
 
 function chainEnd(statements: StatementCache, tenant: string): ChainLink {
@@ -89,3 +94,26 @@ export const SELECT_AUDIT = `SELECT ${COLUMNS}, nullif(lower(hex(v.salt)), '') A
 
 /** The same without the values. */
 export const SELECT_AUDIT_ALONE = `SELECT ${COLUMNS} FROM audit a`;
+
+/**
+ * The number of a customer's last row: ?1 tenant, ?2 id. One that is stored names it. One that was removed has it in an
+ * index, since a removal is its last row; null where retention has deleted it, and for one that never was.
+ */
+const LAST_CHANGE = `SELECT coalesce((SELECT last_change FROM customers WHERE tenant = ?1 AND id = ?2),
+  (SELECT max(number) FROM audit INDEXED BY audit_removals WHERE tenant = ?1 AND customer_id = ?2 AND version_after IS NULL))`;
+
+/**
+ * The numbers of one customer's rows as `change`, the newest first, by their links.
+ *
+ * ?1 tenant, ?2 id, ?3 the number of the row before which they begin, null for the newest, ?4 the maximum number of them.
+ */
+export const WITH_CHANGES = `WITH RECURSIVE change(number, previous) AS (
+  SELECT number, previous FROM audit WHERE tenant = ?1 AND customer_id = ?2 AND number = CASE WHEN ?3 IS NULL
+    THEN (${LAST_CHANGE}) ELSE (SELECT previous FROM audit WHERE tenant = ?1 AND customer_id = ?2 AND number = ?3) END
+  UNION ALL SELECT a.number, a.previous FROM change c JOIN audit a
+    ON a.tenant = ?1 AND a.customer_id = ?2 AND a.number = c.previous LIMIT ?4)`;
+
+/** @returns the number of a customer's last row; 0 where none is kept */
+export function lastChange(statements: StatementCache, tenant: string, id: string): number {
+  return statements.get<{ number: number | null }>(`${LAST_CHANGE} AS number`, tenant, id)?.number ?? 0;
+}

@@ -14,7 +14,7 @@ import type {
   WriteOutcome,
   WriteTarget,
 } from "../../customers/customer-store.ts";
-import { appendAudit } from "./audit-rows.ts";
+import { appendAudit, lastChange } from "./audit-rows.ts";
 import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
 import { forgetFields, once } from "./idempotency-keys.ts";
 import type { StatementCache } from "./statement-cache.ts";
@@ -53,20 +53,22 @@ function insert(
   const newest = statements.get<{ newest_id: string }>(sql, tenant);
   const id = drawCustomerId(nowMs, newest?.newest_id ?? null);
   const rowVersion = drawRowVersion();
+  const write = { ...origin, tenant, customerId: id, versionBefore: null, versionAfter: rowVersion };
+  const change = appendAudit(
+    statements,
+    { ...write, changed: AUDITED_FIELDS, hasKey: key !== null },
+    origin.keepsValues ? changesOf(AUDITED_FIELDS, {}, customer) : null,
+    0,
+  );
   const { name, email, status } = customer;
   statements.run(
-    "INSERT INTO customers (tenant, id, name, email, email_folded, status, row_version, created_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
-    ...[tenant, id, name, email, foldEmail(email), status, rowVersion, nowMs],
+    `INSERT INTO customers (tenant, id, name, email, email_folded, status, row_version, created_at, last_change)
+      VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)`,
+    ...[tenant, id, name, email, foldEmail(email), status, rowVersion, nowMs, change],
   );
   statements.run(
     "INSERT INTO tenants VALUES (?, ?) ON CONFLICT DO UPDATE SET newest_id = excluded.newest_id",
     ...[tenant, id],
-  );
-  const write = { ...origin, tenant, customerId: id, versionBefore: null, versionAfter: rowVersion };
-  appendAudit(
-    statements,
-    { ...write, changed: AUDITED_FIELDS, hasKey: key !== null },
-    origin.keepsValues ? changesOf(AUDITED_FIELDS, {}, customer) : null,
   );
   return { kind: "created", id, rowVersion, isReplayed: false };
 }
@@ -85,7 +87,7 @@ function update(
   const compared = sent.map(([name]) => `, ${name} <> ? AS differs_in_${name}`).join("");
   const valuesBefore = origin.keepsValues ? sent.map(([name]) => `, ${name}`).join("") : "";
   const before = statements.get<Before>(
-    `SELECT row_version${compared}${valuesBefore} FROM customers WHERE tenant = ? AND id = ?`,
+    `SELECT row_version, last_change${compared}${valuesBefore} FROM customers WHERE tenant = ? AND id = ?`,
     ...[...sent.map(([, value]) => value), tenant, id],
   );
   if (before === null) return { kind: "missing" };
@@ -96,7 +98,15 @@ function update(
   const email = differing.find(([name]) => name === "email")?.[1];
   const folded = email === undefined ? [] : [["email_folded", foldEmail(email)]];
   const rowVersion = drawRowVersion();
-  const set = [...differing, ...folded, ["row_version", rowVersion]];
+  const changed = differing.map(([name]) => name);
+  const written = { ...origin, tenant, customerId: id, versionAfter: rowVersion };
+  const change = appendAudit(
+    statements,
+    { ...written, versionBefore: before.row_version, changed, hasKey: key !== null },
+    origin.keepsValues && changed.length > 0 ? changesOf(changed, before, changes) : null,
+    before.last_change,
+  );
+  const set = [...differing, ...folded, ["row_version", rowVersion], ["last_change", change]] as const;
   const sql = `UPDATE customers SET ${set.map(([column]) => `${column} = ?`).join(", ")} WHERE tenant = ? AND id = ? AND row_version = ?`;
   const params = [...set.map(([, value = ""]) => value), tenant, id, before.row_version];
   // RETURNING takes 1.2 µs of processor time, and the version is known.
@@ -105,18 +115,13 @@ function update(
     ? statements.get<CustomerRow>(`${sql} RETURNING ${columns(projection)}`, ...params)
     : statements.run(sql, ...params) === 1 && { row_version: rowVersion };
   if (!row) throw new Error("the row changed inside its transaction");
-  const changed = differing.map(([name]) => name);
-  const written = { ...origin, tenant, customerId: id, versionAfter: rowVersion };
-  appendAudit(
-    statements,
-    { ...written, versionBefore: before.row_version, changed, hasKey: key !== null },
-    origin.keepsValues && changed.length > 0 ? changesOf(changed, before, changes) : null,
-  );
   return { kind: "applied", ...stored(row, projection), isReplayed: false };
 }
 
 /** 1 for each field whose value is to become another, and its value where values are kept. */
-type Before = { readonly row_version: RowVersion } & Partial<Record<`differs_in_${FieldName}`, 0 | 1>> &
+type Before = { readonly row_version: RowVersion; readonly last_change: number } & Partial<
+  Record<`differs_in_${FieldName}`, 0 | 1>
+> &
   CustomerFields;
 
 function changesOf(
@@ -134,10 +139,11 @@ function remove(statements: StatementCache, { target, key, origin }: Removal): R
   const versionBefore = readRowVersion(statements, tenant, id);
   if (versionBefore === null) return { kind: "missing" };
   if (!isExpected(target.expected, versionBefore)) return { kind: "stale", rowVersion: versionBefore };
+  const previous = lastChange(statements, tenant, id);
   const sql = "DELETE FROM customers WHERE tenant = ? AND id = ? AND row_version = ?";
   statements.run(sql, tenant, id, versionBefore);
   forgetFields(statements, target);
   const write = { ...origin, tenant, customerId: id, versionBefore, versionAfter: null };
-  appendAudit(statements, { ...write, changed: [], hasKey: key !== null }, null);
+  appendAudit(statements, { ...write, changed: [], hasKey: key !== null }, null, previous);
   return { kind: "removed", isReplayed: false };
 }
