@@ -12,17 +12,24 @@ export const BY_MAKER = {
   "other-tenant": "by another tenant to a customer of its own",
 } as const satisfies Record<OtherMaker, string>;
 
+/** A new customer of this caller's own; undefined where the deployment does not let it, or does not show name and email as they were sent. */
+export async function readableCustomer(t: Attempt, maker: OtherMaker) {
+  const customer = await t.kit.ground.madeBy(maker);
+  if (customer === undefined) return undefined;
+  const query = t.kit.deployment.stateQuery;
+  const before = t.snapshotIn(await t.get(customer, { query, purpose: "read before" }));
+  const isShown = before !== undefined && WRITABLE.every((field) => t.kit.values.made(before.fields[field]));
+  return isShown ? { customer, before } : undefined;
+}
+
 /**
  * A customer of this caller's own, that it has written once with the current tag; undefined where the deployment does not
  * let it, or does not show name and email as they were written.
  */
 export async function ownCustomer(t: Attempt, maker: OtherMaker): Promise<Prepared | undefined> {
-  const customer = await t.kit.ground.madeBy(maker);
-  if (customer === undefined) return undefined;
-  const query = t.kit.deployment.stateQuery;
-  const before = t.snapshotIn(await t.get(customer, { query, purpose: "read before" }));
-  if (before === undefined || !WRITABLE.every((field) => t.kit.values.made(before.fields[field])))
-    return undefined;
+  const made = await readableCustomer(t, maker);
+  if (made === undefined) return undefined;
+  const { customer, before } = made;
   const what = `the current tag, ${BY_MAKER[maker]},`;
   const asked = { to: customer, before, what, allowed: "any answer", purpose: "control request" };
   const { accepted, seen, after, values } = await t.write("PUT", asked);

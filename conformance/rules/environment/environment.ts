@@ -1,11 +1,13 @@
 /** ENV: what lies between the kit and the service. */
 
+import type { Customer } from "../../fixtures/ground.ts";
 import { headerValue, headerValues } from "../../http/http-reply.ts";
 import { CouldNotRun, NotApplicable, OTHERS_MAY_CAUSE } from "../../http/outcome-signal.ts";
 import { accepted, isGone } from "../../http/status.ts";
 import type { Seen } from "../../http/wire.ts";
 import { getOf } from "../../probe/answered.ts";
 import { type Attempt, BASE, type ReadOptions } from "../../probe/attempt.ts";
+import { BY_MAKER, readableCustomer } from "../../probe/callers/own-customers.ts";
 import { preparedFor } from "../../probe/prepared.ts";
 import { describe } from "../../probe/proof.ts";
 import { together } from "../../probe/races/together.ts";
@@ -79,14 +81,15 @@ async function tagsOf412(t: Attempt, method: Method): Promise<void> {
 async function writeFrom(
   t: Attempt,
   method: "PUT" | "PATCH",
+  to: Customer,
   before: Snapshot,
   values: Values,
 ): Promise<Seen> {
   const ask = { values: method === "PUT" ? values : { name: values.name }, purpose: "write" };
-  const send = (tag: string) => t.sendWrite(method, t.kit.main, { ...ask, ifMatch: tag });
+  const send = (tag: string) => t.sendWrite(method, to, { ...ask, ifMatch: tag });
   const first = await send(before.tag);
   if (first.status !== 412 || first.tag === undefined || first.tag === before.tag) return first;
-  if (shows((await t.state(t.kit.main, "was it written all the same")).fields.name, values.name))
+  if (shows((await t.state(to, "was it written all the same")).fields.name, values.name))
     throw new CouldNotRun(`${method} was answered 412 and applied all the same`, [BASE[method].current]);
   t.proof(`a read, and a ${method} with its tag`, "the read shows the current tag")
     .show(first, { before: before.seen })
@@ -122,27 +125,29 @@ async function freshlyGone(t: Attempt): Promise<void> {
   proof.must("gone", !isShownLate, found, { ...OTHERS_MAY_CAUSE, level });
 }
 
-async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
+/** @param to not the main customer: one of the other tenant's, which may not write */
+async function freshReads(t: Attempt, method: "PUT" | "PATCH", to = t.kit.main): Promise<void> {
   const queries = [...new Set(["", "?fields=name", "?fields=id,name,email", t.kit.deployment.stateQuery])];
-  const before = await t.state(t.kit.main, "read before");
+  const before = await t.state(to, "read before");
   // Whatever keeps copies gets a chance to keep these.
-  for (const query of queries) await t.get(t.kit.main, { query, purpose: "fill caches" });
+  for (const query of queries) await t.get(to, { query, purpose: "fill caches" });
   // It asks by HEAD, so that a copy for HEAD is kept too.
-  const head = await headIsGet(t);
+  const head = to === t.kit.main && (await headIsGet(t));
   const values = t.kit.values.next();
-  const former = t.kit.wire.onlooker.knownTags(new URL(t.kit.main.url).pathname);
-  const write = await writeFrom(t, method, before, values);
+  const former = t.kit.wire.onlooker.knownTags(new URL(to.url).pathname);
+  const write = await writeFrom(t, method, to, before, values);
   // What PATCH refuses is IFM-30's to blame.
-  if (method === "PATCH" && !accepted(write.status)) return;
+  if ((method === "PATCH" || to !== t.kit.main) && !accepted(write.status)) return;
   t.needAccepted("PUT", write);
   const purpose = "read after the write";
+  const by = to === t.kit.main ? "" : ` ${BY_MAKER["other-tenant"]}`;
   const reads = await together([
     ...queries.flatMap((query) =>
-      (["socket", "socket", "undici"] as const).map((via) => t.get(t.kit.main, { query, via, purpose })),
+      (["socket", "socket", "undici"] as const).map((via) => t.get(to, { query, via, purpose })),
     ),
-    ...(head ? [t.get(t.kit.main, { sentAs: "HEAD", purpose })] : []),
+    ...(head ? [t.get(to, { sentAs: "HEAD", purpose })] : []),
   ]);
-  const end = await t.state(t.kit.main);
+  const end = await t.state(to);
   // A PATCH that is applied nowhere is IFM-30's to blame.
   const applied = method === "PUT" || shows(end.fields.name, values.name);
   // Where tags come back by themselves, one that is back proves nothing.
@@ -150,7 +155,7 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   for (const seen of reads) {
     const { url, method: read } = seen.exchange.request;
     const proof = t.proof(
-      `${read} ${new URL(url).search} right after the ${method}`,
+      `${read} ${new URL(url).search} right after the ${method}${by}`,
       "the new tag and values",
     );
     proof.show(seen, {
@@ -159,7 +164,7 @@ async function freshReads(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
       after: seen,
     });
     if (seen.status !== 200) continue;
-    const stale = `right after an accepted ${method} a read shows`;
+    const stale = `right after an accepted ${method}${by} a read shows`;
     const newTag = seen.tag === undefined || !former.has(seen.tag) || returns;
     proof.must("tag", newTag, `${stale} a tag from before it, ${seen.tag}`, OTHERS_MAY_CAUSE);
     const { name } = t.fieldsOf(seen);
@@ -288,7 +293,7 @@ export const environment: readonly Rule[] = [
   rule("ENV-04", "A read after a write shows that write", {
     spec: ["3 accepted", "4.1 rule 8"],
     reading:
-      "After an accepted PUT or PATCH, reads on new connections, with and without `fields`, and by HEAD, show the new token and values: no cache or lagging copy answers with the old ones. After a DELETE that was answered 200 or 204, no read shows the customer under its last tag and a later one 404.",
+      "After an accepted PUT or PATCH, reads on new connections, with and without `fields`, and by HEAD, show the new token and values, to the other tenant too of a customer of its own: no cache or lagging copy answers with the old ones. After a DELETE that was answered 200 or 204, no read shows the customer under its last tag and a later one 404.",
     hurts: "A client merges on old values, or is told for minutes that its save was lost.",
     needs: NEEDS.PUT,
     after: ["ETG-04", "IFM-01", "IFM-30"],
@@ -296,6 +301,8 @@ export const environment: readonly Rule[] = [
       t.needsStableTag();
       for (let time = 0; time < (t.quick ? 1 : 3); time += 1) await freshReads(t, "PUT");
       if (await t.patchOffered()) await freshReads(t, "PATCH");
+      const own = await readableCustomer(t, "other-tenant");
+      if (own !== undefined) await freshReads(t, "PUT", own.customer);
       if (t.kit.deployment.deleteOffered === true && t.kit.ground.cannotMake === undefined)
         await freshlyGone(t);
     },

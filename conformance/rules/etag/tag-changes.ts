@@ -69,6 +69,41 @@ async function newTagIn(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
   if (!saysNothing(next.seen, "main")) next.mustAnswer("serves-next", "2xx", OTHERS_MAY_CAUSE);
 }
 
+/** Words for what a customer may be, the harmless ones first: which of them a deployment knows is not shown (2.1). */
+const STATUSES = ["inactive", "suspended", "disabled", "blocked", "pending", "active"];
+
+/** Other statuses, in the letters and the type of one that is stored. */
+function otherStatuses(stored: unknown): readonly (string | number)[] {
+  if (typeof stored === "number") return [0, 1, 2].filter((other) => other !== stored);
+  if (typeof stored !== "string") return [];
+  const inCase = (word: string): string => {
+    if (stored === stored.toLowerCase()) return word;
+    return stored === stored.toUpperCase() ? word.toUpperCase() : word[0]?.toUpperCase() + word.slice(1);
+  };
+  return STATUSES.map(inCase).filter((other) => other !== stored);
+}
+
+/** How a status moves is not shown; one that a PATCH moves changes the tag like everything else (2.4.6). */
+async function patchOfOtherStatus(t: Attempt): Promise<void> {
+  const { ground, deployment } = t.kit;
+  if (!deployment.patchesMembers || ground.cannotMake !== undefined) return;
+  const to = await ground.make();
+  const stored = await t.status(to);
+  for (const status of otherStatuses(stored)) {
+    const body = JSON.stringify({ [deployment.bodyNames.status]: status });
+    const patch = await t.write("PATCH", {
+      to,
+      body,
+      what: `of the status alone, ${JSON.stringify(status)}`,
+      allowed: "a new ETag, where it is accepted and the status is another then",
+    });
+    if (!patch.accepted) continue;
+    // Another status by itself may be the work of a job.
+    if (Bun.deepEquals(await t.status(to), status)) mustChange(patch, "PATCH of another status");
+    return;
+  }
+}
+
 type Way = Partial<Refused> & { readonly patchForm?: PatchForm };
 
 /** The new tag is answered, and is new, in whatever way an accepted write was sent. */
@@ -294,6 +329,7 @@ export const tagChanges: readonly Rule[] = [
         if (!mustChange(patch, `PATCH of the ${field}`)) return;
       }
       await nearChanges(t, "PATCH", await t.state(t.kit.main, "read before"));
+      await patchOfOtherStatus(t);
       await newTagIn(t, "PATCH");
     },
   }),

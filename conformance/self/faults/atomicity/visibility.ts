@@ -136,6 +136,28 @@ export const VISIBILITY_FAULTS: Fault[] = [
     },
   },
   {
+    id: "other-tenant-reads-a-replica",
+    rule: "ENV-04",
+    does: "sends reads of tenants that were moved to another region to a replica, which sees each write a second later",
+    plant: (ran) => (service) => {
+      const kept = new Map<string, { readonly reply: Reply; readonly until: number }>();
+      return {
+        async around(request, next) {
+          const reply = await next(request);
+          if (service.caller(request) !== "other" || !isRead(request) || reply.status !== 200) return reply;
+          const key = `${request.method} ${request.path}?${request.query}`;
+          const copy = kept.get(key);
+          if (copy === undefined || copy.until < performance.now()) {
+            kept.set(key, { reply, until: performance.now() + 1000 });
+            return reply;
+          }
+          if (!Bun.deepEquals(copy.reply, reply)) ran();
+          return copy.reply;
+        },
+      };
+    },
+  },
+  {
     id: "patch-of-status-leaves-cached-reads",
     rule: "ETG-18",
     does: "keeps reads in a cache, which a PATCH of the status alone does not empty",

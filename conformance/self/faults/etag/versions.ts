@@ -105,6 +105,15 @@ export const VERSION_FAULTS: Fault[] = [
     }),
   },
   {
+    id: "etag-ignores-other-status",
+    rule: "ETG-11",
+    does: "takes another status in a PATCH for a step of its workflow, which keeps the tag",
+    plant: (ran) => (service) => ({
+      ...keeping((before, after) => before.status !== after.status)(ran)(service),
+      writable: ({ method }) => (method === "PATCH" ? ["name", "email", "status"] : ["name", "email"]),
+    }),
+  },
+  {
     id: "etag-ignores-emptied-name",
     rule: "ETG-08",
     does: "takes an empty name for none, and keeps the tag of a write that brings none",

@@ -1,5 +1,5 @@
 /** IFM: what is taken for the current tag (2.4.5, 4.2 rules, 5.6). */
-import { accepting, deciding, type Fault } from "../../fault.ts";
+import { accepting, customerOf, deciding, type Fault } from "../../fault.ts";
 import { trimBlanks } from "../../service/seams.ts";
 
 export const bare = (tag: string) => tag.replaceAll('"', "");
@@ -425,6 +425,30 @@ export const COMPARISON_FAULTS: Fault[] = [
           return sealed(tag);
         },
         isCurrent: (sent, { tag }) => sent === sealed(tag),
+      };
+    },
+  },
+  {
+    id: "versions-pushed-out-of-a-cache",
+    rule: "ENV-09",
+    does: "compares with the versions of the eight customers that were asked for last, and lets a former tag of any other pass",
+    plant: (ran) => (service) => {
+      const known = new Set<string>();
+      return {
+        isCurrent(sent, { id, tag, formerTags }) {
+          if (sent === tag) return true;
+          if (known.has(id) || !formerTags.includes(sent)) return false;
+          ran();
+          return true;
+        },
+        async around(request, next) {
+          const reply = await next(request);
+          const id = customerOf(request, service)?.id;
+          if (id !== undefined) known.delete(id);
+          if (id !== undefined) known.add(id);
+          for (const oldest of known) if (known.size > 8) known.delete(oldest);
+          return reply;
+        },
       };
     },
   },
