@@ -261,7 +261,7 @@ export const WRITE_FAULTS: Fault[] = [
     rule: "ENV-07",
     does: "deletes in a cache, and a replication brings the customer back a moment later",
     plant: on(write("DELETE"), isThere).answers(({ customer, reply }) => {
-      setTimeout(() => Object.assign(customer ?? {}, { removed: false }), 400);
+      setTimeout(() => Object.assign(customer ?? {}, { removed: false }), 1500);
       return reply;
     }),
   },
