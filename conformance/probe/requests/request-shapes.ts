@@ -85,6 +85,7 @@ export async function rowsOf(t: Attempt, method: Method, usedKey: Lines): Promis
     ["with Expect: 100-continue", { headers: [["Expect", "100-continue"]], via: "socket", allowed: [417] }],
     ["with another Origin", { headers: [["Origin", "https://other.example"]], allowed: [400, 403] }],
     ["with Accept: text/html", { headers: [["Accept", "text/html"]], allowed: [406] }],
+    ["with Accept: application/xml", { headers: [["Accept", "application/xml"]], allowed: [406] }],
     ["with the Idempotency-Key of an accepted write", { headers: usedKey, allowed: "refused" }],
     ["with an unknown parameter", { query: "?kit=1", allowed: [400, 404] }],
     ["with fields", { query: "?fields=name", allowed: [400, 404] }],

@@ -127,7 +127,9 @@ async function freshlyGone(t: Attempt): Promise<void> {
 
 /** @param to not the main customer: one of the other tenant's, which may not write */
 async function freshReads(t: Attempt, method: "PUT" | "PATCH", to = t.kit.main): Promise<void> {
-  const queries = [...new Set(["", "?fields=name", "?fields=id,name,email", t.kit.deployment.stateQuery])];
+  // Each field may come from somewhere else.
+  const projections = ["id", "name", "email", "status", "id,name,email"].map((fields) => `?fields=${fields}`);
+  const queries = [...new Set(["", ...projections, t.kit.deployment.stateQuery])];
   const before = await t.state(to, "read before");
   // Whatever keeps copies gets a chance to keep these.
   for (const query of queries) await t.get(to, { query, purpose: "fill caches" });

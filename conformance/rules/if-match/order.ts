@@ -204,7 +204,7 @@ export const order: readonly Rule[] = [
     after: ["IFM-40"],
     async check(t) {
       const { customer, former } = await updatedCustomer(t);
-      const projections = ["?fields=name", "?fields=id"];
+      const projections = ["?fields=name", "?fields=id", "?fields=status"];
       // A cache that reads fill may keep them.
       for (const query of projections) await t.get(customer, { query, purpose: "read before the DELETE" });
       const spelled = await takenPaths(t, customer);

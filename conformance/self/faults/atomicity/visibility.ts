@@ -25,6 +25,30 @@ const torn =
 
 const READS_IN_QUEUE = 2;
 
+const ofStatus = ({ method, query }: Request): boolean => method === "GET" && query === "fields=status";
+
+/** Answers some reads for a second as it answered the first of them. */
+const copied =
+  (when: (request: Request, service: Service) => boolean): Plant =>
+  (ran) =>
+  (service) => {
+    const kept = new Map<string, { readonly reply: Reply; readonly until: number }>();
+    return {
+      async around(request, next) {
+        const reply = await next(request);
+        if (!isRead(request) || !when(request, service) || reply.status !== 200) return reply;
+        const key = [service.caller(request), request.method, request.path, request.query].join(" ");
+        const copy = kept.get(key);
+        if (copy === undefined || copy.until < performance.now()) {
+          kept.set(key, { reply, until: performance.now() + 1000 });
+          return reply;
+        }
+        if (!Bun.deepEquals(copy.reply, reply)) ran();
+        return copy.reply;
+      },
+    };
+  };
+
 export const VISIBILITY_FAULTS: Fault[] = [
   {
     id: "refused-delete-hides-projections",
@@ -56,6 +80,20 @@ export const VISIBILITY_FAULTS: Fault[] = [
       headers: [["ETag", customer?.tag ?? ""]],
       body: "",
     })),
+  },
+  {
+    id: "deleted-customer-has-a-status",
+    rule: "ORD-05",
+    does: "reads the status alone from a service of its own, to which a DELETE says nothing",
+    plant: on(({ request, before }) => ofStatus(request) && before?.removed === true).answers(
+      ({ customer }) => object({ Status: customer?.status }, customer?.tag),
+    ),
+  },
+  {
+    id: "status-read-from-a-cache",
+    rule: "ENV-04",
+    does: "keeps each read of the status alone for a second",
+    plant: copied(ofStatus),
   },
   {
     id: "deleted-customer-read-for-a-moment",
@@ -139,23 +177,7 @@ export const VISIBILITY_FAULTS: Fault[] = [
     id: "other-tenant-reads-a-replica",
     rule: "ENV-04",
     does: "sends reads of tenants that were moved to another region to a replica, which sees each write a second later",
-    plant: (ran) => (service) => {
-      const kept = new Map<string, { readonly reply: Reply; readonly until: number }>();
-      return {
-        async around(request, next) {
-          const reply = await next(request);
-          if (service.caller(request) !== "other" || !isRead(request) || reply.status !== 200) return reply;
-          const key = `${request.method} ${request.path}?${request.query}`;
-          const copy = kept.get(key);
-          if (copy === undefined || copy.until < performance.now()) {
-            kept.set(key, { reply, until: performance.now() + 1000 });
-            return reply;
-          }
-          if (!Bun.deepEquals(copy.reply, reply)) ran();
-          return copy.reply;
-        },
-      };
-    },
+    plant: copied((request, service) => service.caller(request) === "other"),
   },
   {
     id: "patch-of-status-leaves-cached-reads",

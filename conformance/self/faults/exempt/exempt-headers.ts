@@ -79,6 +79,12 @@ const ROWS: readonly Exemption[] = [
     has("accept-language"),
   ],
   [
+    "xml-client-put-unchecked",
+    "PUT",
+    "sends clients of its former release, which take XML alone, to a handler without the check",
+    has("accept", "application/xml"),
+  ],
+  [
     "traced-patch-unchecked",
     "PATCH",
     "takes what carries a trace of its mesh for a call from within, which has been checked",
