@@ -179,8 +179,8 @@ async function judgeWay(
   patchForm: PatchForm | undefined,
 ): Promise<boolean> {
   const { method, seen, unchanged } = written;
-  const { optional, allowed = [], headers = [] } = form;
-  if (optional === undefined || allowed === "any" || !unchanged || saysNothing(seen, "main")) return false;
+  const { optional, allowed = [], headers = [], caller = "main" } = form;
+  if (optional === undefined || allowed === "any" || !unchanged || saysNothing(seen, caller)) return false;
   if (
     !isRefusal(seen.status, STATUS[kind], allowed) ||
     isRefusal(seen.status, STATUS[kind], optional.allowed)
@@ -195,7 +195,7 @@ async function judgeWay(
   const current = { ...form, what, lines: [["If-Match", at.now.tag]] as const };
   const control = await probeRefusal(t, method, kind, current, at, patchForm);
   if (!control.accepted) {
-    if (!saysNothing(control.seen, "main")) t.notTaken.add(key);
+    if (!saysNothing(control.seen, caller)) t.notTaken.add(key);
     return false;
   }
   written.control({ differs: "If-Match is the current tag", seen: control.seen });

@@ -151,7 +151,7 @@ async function everyWay(t: Attempt, method: "PUT" | "PATCH"): Promise<void> {
     // Such a request may be refused; that of the stored values is asked by ETG-09 and ETG-12.
     if (!sent.accepted) continue;
     sent.control({ differs: "it is sent the ordinary way", seen: ordinary.seen });
-    const how = `the accepted ${method} ${what}`;
+    const how = `the accepted ${method}, ${what},`;
     const stays = `after ${how} the ETag is still ${before.tag}`;
     const stored =
       shape.body === "{}" || !WRITABLE.some((field) => before.fields[field] !== now.fields[field]);

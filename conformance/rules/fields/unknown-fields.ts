@@ -122,7 +122,7 @@ async function unknownIsRefusedHoweverAsked(t: Attempt): Promise<void> {
 const ODD_NAMES = [
   ..."nam names name.first customer.name * __proto__ constructor toString 1 name;email".split(" "),
   ..."name|email $name id'-- na_me _id -name +name name-".split(" "),
-  ..."mail emailAddress fullName state all default tenant tenantId".split(" "),
+  ..."statuses emails ids mail emailAddress fullName state all default tenant tenantId".split(" "),
   ..."a:name name() name/first % name%".split(" "),
   "kitunknown".repeat(7),
   ...['"name"', "'name'", "[name]", "na me", "na\0me", "na\u00a0me", "na\u200bme", "n\u00e3me"],

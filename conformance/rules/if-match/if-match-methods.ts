@@ -222,7 +222,7 @@ const NOT_TAKEN: readonly number[] = [400, 415, 422];
 const patch = rule("IFM-30", "PATCH with the current tag is accepted and applied", {
   spec: ["3 same rule", "4.3 same"],
   reading:
-    "The named fields are changed (name, email, both), the others stay. The email alone, and both, may be refused by 400, 415 or 422: the payload is not shown (4.3).",
+    "The named fields are changed (name, email, both), the others stay, in each media type that is taken. The email alone, and both, may be refused by 400, 415 or 422: the payload is not shown (4.3).",
   hurts: "Nobody can update a part, or loses the rest by it.",
   needs: NEEDS.PATCH,
   after: ["IFM-01"],
@@ -246,6 +246,16 @@ const patch = rule("IFM-30", "PATCH with the current tag is accepted and applied
       });
       if (NOT_TAKEN.includes(other.seen.status)) other.mustNotChange();
       else if (other.mustAnswer("accepted", statuses, OTHERS_MAY_CAUSE)) changesWhatItNames(other);
+    }
+    for (const patchForm of await t.otherPatchForms(t.kit.main, true)) {
+      const other = await t.write("PATCH", {
+        // What found out that it is taken may have wiped the rest already.
+        before: await t.control("PUT"),
+        patchForm,
+        what: `the current tag, as ${patchForm.mediaType},`,
+        allowed: "where it is accepted, the name is new and the email is as before",
+      });
+      if (other.accepted) changesWhatItNames(other);
     }
   },
 });

@@ -1,6 +1,6 @@
 /** What an accepted write does (1.3, 2.1, 2.3, 4.2, 4.3). */
 import { deciding, type Fault, type Plant } from "../fault.ts";
-import { setHeader } from "../service/http-socket.ts";
+import { headerLines, setHeader } from "../service/http-socket.ts";
 import type { Change } from "../service/seams.ts";
 import {
   type Act,
@@ -28,6 +28,8 @@ export const storing = (method: string | undefined, wrong: (change: Change) => C
   });
 
 const inCapitals: When = ({ request }) => /[A-F]/.test(request.path.slice(-36));
+const asJson: When = ({ request }) =>
+  headerLines(request, "content-type").join().trim() === "application/json";
 const isPut: When = ({ request }) => request.method === "PUT";
 const namesAnotherId: When = ({ body, before }) =>
   typeof body["Id"] === "string" && body["Id"] !== before?.id;
@@ -49,6 +51,14 @@ export const WRITE_FAULTS: Fault[] = [
     rule: "IFM-01",
     does: "applies a PUT, then fails on the way out",
     plant: on(write("PUT")).answers(empty(500)),
+  },
+  {
+    id: "patch-as-json-replaces",
+    rule: "IFM-30",
+    does: "takes a PATCH of application/json for the whole customer, and empties the email that it does not name",
+    plant: on(write("PATCH"), isThere, asJson, ({ body }) => !("Email" in body)).answers(
+      spoiling(() => ({ email: "" })),
+    ),
   },
   {
     id: "put-changes-nothing",

@@ -102,6 +102,12 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     plant: instead("sees", (sound, caller) => sound || caller === "limited"),
   },
   {
+    id: "delete-of-limited-caller-403",
+    rule: "IFM-46",
+    does: "answers a stale DELETE of a caller that may not read everything 403 in place of 412",
+    plant: on(write("DELETE", 412), by("limited")).answers(refused(403)),
+  },
+  {
     id: "stale-write-of-limited-caller-403",
     rule: "AUT-14",
     does: "answers a stale write of a caller that may not read everything 403 in place of 412",

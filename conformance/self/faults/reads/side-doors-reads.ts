@@ -188,6 +188,14 @@ export const SIDE_DOOR_READ_FAULTS: Fault[] = [
     }),
   ),
   {
+    id: "names-cut-to-a-column",
+    rule: "FLD-08",
+    does: "looks a name up in a column of six characters, which cuts the rest off",
+    plant: instead("known", (sound, name) =>
+      name.slice(0, 6).toLowerCase() === "status" ? "status" : sound,
+    ),
+  },
+  {
     id: "names-folded-to-capitals",
     rule: "FLD-08",
     does: "compares names in capitals, where other letters have the same",
