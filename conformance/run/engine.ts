@@ -70,7 +70,7 @@ export async function runKit(
     const metrics = selected.find(({ needs }) => needs.includes("metrics"));
     if (metrics !== undefined && profile.metrics.urls.length > 0)
       await kit.counters.begin(new Attempt(kit, metrics));
-    const late = selected.find(({ id }) => id === "ENV-08");
+    const late = selected.find(({ id }) => id === "ENV-08" || id === "ENV-09");
     if (late !== undefined && options.mode !== "read-only" && ground.cannotMake === undefined)
       kit.refusedEarly.push(...(await refuseEarly(new Attempt(kit, late))));
     const last = selected.find(({ id }) => id === "ENV-09");

@@ -42,7 +42,7 @@ export function masking(secrets: readonly Secret[]): Masking {
   // Longest first: a whole header value goes before the token inside it.
   const ordered = [...forms.values()].sort((a, b) => b.text.length - a.text.length);
   const longest = ordered[0]?.text.length ?? 0;
-  // Most texts hold no secret. Which is so shows by the forms that hold no other one: half of all.
+  // Most texts hold no secret. To know that, it is enough to look for the forms that contain no other form: half of them.
   const innermost = ordered.flatMap(({ text }) =>
     ordered.some((form) => form.text !== text && text.includes(form.text)) ? [] : [text],
   );

@@ -125,7 +125,7 @@ async function freshlyGone(t: Attempt): Promise<void> {
   proof.must("gone", !isShownLate, found, { ...OTHERS_MAY_CAUSE, level });
 }
 
-/** @param to not the main customer: one of the other tenant's, which may not write */
+/** @param to the main customer, or one of the other tenant's, whose write may be refused */
 async function freshReads(t: Attempt, method: "PUT" | "PATCH", to = t.kit.main): Promise<void> {
   // Each field may come from somewhere else.
   const projections = ["id", "name", "email", "status", "id,name,email"].map((fields) => `?fields=${fields}`);

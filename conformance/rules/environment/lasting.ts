@@ -236,6 +236,9 @@ async function afterRest(t: Attempt, early: RefusedEarly, seconds: number) {
   proof.show(now.seen, { before: then.seen });
   const moved =
     now.tag !== then.tag && sameFields(then, now) && Bun.deepEquals(await t.status(customer), early.status);
+  const kept = now.tag !== then.tag || sameFields(then, now);
+  const lost = () => `nobody wrote the customer ${customer.id} for ${seconds} s: ${difference(then, now)}`;
+  proof.must("values-stay", kept, lost, OTHERS_MAY_CAUSE);
   const found = `nobody wrote the customer ${customer.id} for ${seconds} s, and its ETag went from ${then.tag} to ${now.tag}`;
   const weight = { ...OTHERS_MAY_CAUSE, level: "SHOULD" } as const;
   proof.must("tag-stays", !moved || t.kit.doubts.has("tag changes by itself"), found, weight);
@@ -243,14 +246,15 @@ async function afterRest(t: Attempt, early: RefusedEarly, seconds: number) {
 }
 
 /**
- * The first request of all to such a customer since then: a read before it would bring its version back into a cache.
+ * A stale write is the first request to such a customer since the run began: a read before it would bring its version
+ * back into a cache.
  *
  * @returns whether it was accepted, so that nothing more can be learned from this customer
  */
 async function firstIsAccepted(t: Attempt, { customer, method, former, now, seen, sentAt }: RefusedEarly) {
   if (former === now.tag || t.kit.doubts.has("tags repeat")) return false;
   const seconds = Math.floor((performance.now() - sentAt) / 1000);
-  const what = `with a stale tag, to a customer that nobody has asked for for ${seconds} s`;
+  const what = `with a stale tag, to a customer that was left alone for ${seconds} s and not read before`;
   const write = await t.writeOnly(method, customer, { what, allowed: "412", ifMatch: former });
   t.keep(seen.exchange);
   write.control({ differs: "it came when the run began", seen, refused: true });
@@ -266,8 +270,8 @@ async function staysProtected(t: Attempt): Promise<void> {
   );
   for (const [method, early] of Map.groupBy(protectedThen, (one) => one.method)) {
     let at: Prepared | undefined;
-    const [first] = early;
-    if (first === undefined || (await firstIsAccepted(t, first))) continue;
+    const stale = early.find(({ seen }) => seen.status === STATUS.stale);
+    if (stale !== undefined && (await firstIsAccepted(t, stale))) continue;
     for (const one of early) {
       const { seen, sentAt } = one;
       const kind = seen.status === STATUS.missing ? "missing" : "stale";

@@ -249,7 +249,7 @@ const patch = rule("IFM-30", "PATCH with the current tag is accepted and applied
     }
     for (const patchForm of await t.otherPatchForms(t.kit.main, true)) {
       const other = await t.write("PATCH", {
-        // What found out that it is taken may have wiped the rest already.
+        // The probe that detected this media type may already have cleared the email.
         before: await t.control("PUT"),
         patchForm,
         what: `the current tag, as ${patchForm.mediaType},`,

@@ -95,7 +95,7 @@ export interface AuditStore {
   isErased(tenant: string, customerId: string): MaybePromise<boolean>;
   /** How many values of a tenant have lost their row, which only a program that ignores foreign keys can delete alone. */
   countStrayValues(tenant: string): MaybePromise<number>;
-  /** How many rows and customers of a tenant do not name the row before them, in an engine that finds histories so. */
+  /** How many rows and customers of a tenant do not name the row before them; 0 in an engine that uses no links. */
   countBrokenLinks(tenant: string): MaybePromise<number>;
   /** Of one customer, the newest first, with the rows that have no place yet. */
   history(query: HistoryQuery): MaybePromise<CustomerHistory>;

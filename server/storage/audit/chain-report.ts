@@ -87,7 +87,9 @@ async function reportFrom(
   if (stray > 0) return report(`values are kept without their row: ${stray}`);
   const links = await audit.countBrokenLinks(tenant);
   if (links > 0)
-    return report(`links between the rows of a customer were changed, so histories lack rows: ${links}`);
+    return report(
+      `links between the rows of customers are wrong, so their histories may lack rows: ${links}. A copy makes them anew`,
+    );
   return report(null);
 }
 

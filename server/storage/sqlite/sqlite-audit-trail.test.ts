@@ -326,6 +326,8 @@ test("a database of the schema before, whose rows have no links, has its histori
 
 test.each([
   ["to nothing", "UPDATE audit SET previous = 0 WHERE number = 7"],
+  ["to itself", "UPDATE audit SET previous = 7 WHERE number = 7"],
+  ["to a newer row", "UPDATE audit SET previous = 8 WHERE number = 7"],
   ["past a row", "UPDATE audit SET previous = 1 WHERE number = 7"],
   ["to another customer's row", "UPDATE audit SET previous = 5 WHERE number = 7"],
   ["of a customer to nothing", "UPDATE customers SET last_change = 0 WHERE name = 'D'"],
@@ -341,7 +343,7 @@ test.each([
   expect(history.length).toBeLessThan(HISTORIES.kept.length);
   const { fault } = await reportOnChain(storage.audit, "t", null);
   await storage.close();
-  expect(fault).toStartWith("links between the rows of a customer were changed");
+  expect(fault).toStartWith("links between the rows of customers are wrong");
 });
 
 test("the start of a chain of a tenant that never had a customer is found", async () => {

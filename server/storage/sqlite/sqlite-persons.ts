@@ -10,12 +10,15 @@ import type { WriteQueue } from "./commit/write-queue.ts";
 import { connect } from "./files/sqlite-database.ts";
 import { MEMORY } from "./files/sqlite-url.ts";
 import type { SharedRead } from "./read/read-transaction.ts";
-import { WITH_CHANGES } from "./statements/audit-rows.ts";
 
 /** How long a checkpoint waits for readers: it holds the write lock meanwhile, and so holds up the writes of a service. */
 const CHECKPOINT_WAIT_MS = 50;
 /** Between two of them, for those writes. */
 const CHECKPOINT_PAUSE_MS = 200;
+
+/** Those of one customer of a tenant. All values of the tenant are looked at: erasure trusts no link between rows. */
+const KEPT_VALUES = `audit_values v JOIN audit a ON a.tenant = v.tenant AND a.number = v.number
+  WHERE v.tenant = ? AND a.customer_id = ?`;
 
 /** What SQLite holds of persons. Deleted content is overwritten: see `secure_delete` in files/sqlite-database.ts. */
 export function sqlitePersons(path: string, read: SharedRead, write: WriteQueue, lockWaitMs: number) {
@@ -63,18 +66,22 @@ export function sqlitePersons(path: string, read: SharedRead, write: WriteQueue,
     },
 
     countValues(tenant, id) {
-      const sql = `${WITH_CHANGES} SELECT count(*) AS n FROM change c JOIN audit_values v ON v.tenant = ?1 AND v.number = c.number`;
-      return read.get<{ n: number }>(sql, tenant, id, null, -1)?.n ?? 0;
+      const sql = `SELECT count(*) AS n FROM ${KEPT_VALUES}`;
+      return read.get<{ n: number }>(sql, tenant, id)?.n ?? 0;
     },
 
     async erase(tenant, id) {
-      let { wasStored, keptReplies, values, last } = await write.run("eraseCustomer", { tenant, id });
-      while (last !== null) {
-        const page = await write.run("eraseValues", { tenant, id, before: last });
-        values += page.values;
-        last = page.last;
+      const erased = await write.run("eraseCustomer", { tenant, id });
+      const sql = `SELECT v.number FROM ${KEPT_VALUES} AND v.number > ? ORDER BY v.number LIMIT ?`;
+      let values = 0;
+      for (let [after, isMore] = [0, true]; isMore; ) {
+        const rows = read.all<{ number: number }>(sql, tenant, id, after, VALUES_PAGE);
+        const numbers = rows.map(({ number }) => number);
+        if (numbers.length > 0) values += await write.run("eraseValues", { tenant, numbers });
+        after = numbers.at(-1) ?? after;
+        isMore = numbers.length === VALUES_PAGE;
       }
-      return { wasStored, keptReplies, values };
+      return { ...erased, values };
     },
 
     requireErasureRight() {},

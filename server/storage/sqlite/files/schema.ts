@@ -182,8 +182,8 @@ const STEPS: Readonly<Record<number, string>> = {
   CREATE INDEX write_counts_by_day ON write_counts (day);
   `,
   6: `
-  -- Each row of the trail names the row before it of its customer, the customer its last one, and those that removed a
-  -- customer have an index. One of all rows by customer cost each write another page of the log.
+  -- Each row of the trail names the row before it of its customer, and the customer its last one. Rows that removed a
+  -- customer have an index. An index of all rows by customer made each write change one more page.
   ALTER TABLE customers ADD COLUMN last_change INTEGER NOT NULL DEFAULT 0; -- the number of a row in audit; 0: it has none
   ALTER TABLE audit ADD COLUMN previous INTEGER NOT NULL DEFAULT 0;        -- the same; retention may have deleted the row
   ${LINK_AUDIT_ROWS}

@@ -103,15 +103,16 @@ const LAST_CHANGE = `SELECT coalesce((SELECT last_change FROM customers WHERE te
   (SELECT max(number) FROM audit INDEXED BY audit_removals WHERE tenant = ?1 AND customer_id = ?2 AND version_after IS NULL))`;
 
 /**
- * The numbers of one customer's rows as `change`, the newest first, by their links.
+ * The numbers of one customer's rows as `change`, the newest first, by their links. A damaged link ends them: none leads
+ * to a newer row, so that there is no circle, nor to another customer's.
  *
  * ?1 tenant, ?2 id, ?3 the number of the row before which they begin, null for the newest, ?4 the maximum number of them.
  */
 export const WITH_CHANGES = `WITH RECURSIVE change(number, previous) AS (
   SELECT number, previous FROM audit WHERE tenant = ?1 AND customer_id = ?2 AND number = CASE WHEN ?3 IS NULL
-    THEN (${LAST_CHANGE}) ELSE (SELECT previous FROM audit WHERE tenant = ?1 AND customer_id = ?2 AND number = ?3) END
+    THEN (${LAST_CHANGE}) ELSE (SELECT previous FROM audit WHERE tenant = ?1 AND customer_id = ?2 AND number = ?3 AND previous < ?3) END
   UNION ALL SELECT a.number, a.previous FROM change c JOIN audit a
-    ON a.tenant = ?1 AND a.customer_id = ?2 AND a.number = c.previous LIMIT ?4)`;
+    ON a.tenant = ?1 AND a.customer_id = ?2 AND a.number = c.previous AND a.number < c.number LIMIT ?4)`;
 
 /** @returns the number of a customer's last row; 0 where none is kept */
 export function lastChange(statements: StatementCache, tenant: string, id: string): number {

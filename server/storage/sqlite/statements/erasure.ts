@@ -1,5 +1,5 @@
-import { type Erased, PERSON_ERASE, VALUES_PAGE } from "../../person-store.ts";
-import { appendAudit, lastChange, WITH_CHANGES } from "./audit-rows.ts";
+import { type Erased, PERSON_ERASE } from "../../person-store.ts";
+import { appendAudit, lastChange } from "./audit-rows.ts";
 import { readRowVersion } from "./customer-rows.ts";
 import { forgetFields } from "./idempotency-keys.ts";
 import type { StatementCache } from "./statement-cache.ts";
@@ -9,7 +9,7 @@ export const ERASURE_WRITES = { eraseCustomer, eraseValues };
 
 type Customer = { readonly tenant: string; readonly id: string };
 
-function eraseCustomer(statements: StatementCache, customer: Customer): Erased & ValuesPage {
+function eraseCustomer(statements: StatementCache, customer: Customer): Omit<Erased, "values"> {
   const { tenant, id } = customer;
   const versionBefore = readRowVersion(statements, tenant, id);
   const wasStored = versionBefore !== null;
@@ -20,7 +20,7 @@ function eraseCustomer(statements: StatementCache, customer: Customer): Erased &
     const write = { ...PERSON_ERASE, tenant, customerId: id, versionBefore, versionAfter: null };
     appendAudit(statements, { ...write, changed: [], hasKey: false }, null, previous);
   }
-  return { wasStored, keptReplies, ...eraseValues(statements, { ...customer, before: null }) };
+  return { wasStored, keptReplies };
 }
 
 export function isErased(statements: Pick<StatementCache, "get">, tenant: string, id: string): boolean {
@@ -28,25 +28,10 @@ export function isErased(statements: Pick<StatementCache, "get">, tenant: string
   return statements.get(sql, tenant, id) !== null;
 }
 
-type ValuesPage = {
-  readonly values: number;
-  /** The number of the last row that was looked at, where older ones may follow; else null. */
-  readonly last: number | null;
-};
+type Values = { readonly tenant: string; readonly numbers: readonly number[] };
 
-/** Deletes the values beside a page of a customer's rows. @param before {@link ValuesPage.last} of the page before */
-function eraseValues(
-  statements: StatementCache,
-  { tenant, id, before }: Customer & { readonly before: number | null },
-): ValuesPage {
-  const page = [tenant, id, before, VALUES_PAGE];
-  const values = statements.run(
-    `${WITH_CHANGES} DELETE FROM audit_values WHERE tenant = ?1 AND number IN (SELECT number FROM change)`,
-    ...page,
-  );
-  const rows = statements.get<{ n: number; last: number }>(
-    `${WITH_CHANGES} SELECT count(*) AS n, min(number) AS last FROM change`,
-    ...page,
-  );
-  return { values, last: rows?.n === VALUES_PAGE ? rows.last : null };
+/** @returns how many were deleted: those beside the rows of these numbers, of a customer who was erased */
+function eraseValues(statements: StatementCache, { tenant, numbers }: Values): number {
+  const sql = "DELETE FROM audit_values WHERE tenant = ? AND number IN (SELECT value FROM json_each(?))";
+  return statements.run(sql, tenant, JSON.stringify(numbers));
 }
