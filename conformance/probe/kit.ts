@@ -44,7 +44,7 @@ export type Kit = {
   };
   readonly weather: Weather;
   readonly counters: Counters;
-  /** Writes refused at the start of the run, of which ENV-08 looks for a late effect, and ENV-09 sends them again. */
+  /** Writes refused at the start of the run: ENV-09 sends such writes again, and ENV-08 looks for a late effect. */
   readonly refusedEarly: RefusedEarly[];
   /** Reads at the start of the run, which ENV-09 asks again. */
   readonly readEarly: readonly ReadEarly[];
