@@ -35,7 +35,9 @@ type Open = { value: Json[] | Map<string, Json>; name?: string };
  */
 export function parseJson(source: string, repeated?: (name: string) => void): Json {
   const text = source.replace(/^\uFEFF/, "");
-  JSON.parse(text); // the judge of the syntax; the loop below can then read tokens without checking them
+  // The judge of the syntax: the loop below can then read tokens without checking them.
+  const parsed: unknown = JSON.parse(text);
+  if (repeated === undefined && survivesParsing(parsed)) return new Map(Object.entries(parsed));
   const open: Open[] = [];
   let result: Json = null;
   const place = (value: Json): void => {
@@ -111,6 +113,18 @@ export function isJsonObject(value: Json | undefined): value is JsonObject {
 
 export function isJsonArray<Item = Json>(value: unknown): value is readonly Item[] {
   return Array.isArray(value);
+}
+
+/**
+ * True of an object without numbers, nested values, and names that look like integers, as nearly every customer is:
+ * `JSON.parse` changes nothing of it, and is ten times as fast as the loop.
+ */
+function survivesParsing(value: unknown): value is Record<string, string | boolean | null> {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return false;
+  return Object.entries(value).every(
+    ([name, member]) =>
+      (typeof member === "string" || typeof member === "boolean" || member === null) && !/^\d+$/.test(name),
+  );
 }
 
 function stringIn(token: string): string {

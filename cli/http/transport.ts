@@ -119,7 +119,8 @@ function exchange(
       onResponseStart(_, statusCode, headers) {
         if (statusCode < 200) return;
         status = statusCode;
-        for (const [name, value] of Object.entries(headers)) {
+        for (const name in headers) {
+          const value = headers[name];
           if (value !== undefined) fields.set(name, Array.isArray(value) ? value.join(", ") : value);
         }
       },

@@ -231,6 +231,8 @@ function useJournal(database: Database, url: string, now: () => number): Journal
  * ends when the replies that have arrived are all handled.
  */
 function groupChanges(database: Database) {
+  const begin = database.query("BEGIN IMMEDIATE");
+  const end = database.query("COMMIT");
   let open: PromiseWithResolvers<void> | undefined;
   let broken: { error: unknown } | undefined;
 
@@ -239,7 +241,7 @@ function groupChanges(database: Database) {
     const { resolve, reject } = open;
     open = undefined;
     try {
-      if (broken === undefined) database.run("COMMIT");
+      if (broken === undefined) end.run();
     } catch (error) {
       broken = { error };
     }
@@ -257,7 +259,7 @@ function groupChanges(database: Database) {
       if (broken !== undefined) throw broken.error;
       try {
         if (open === undefined) {
-          database.run("BEGIN IMMEDIATE");
+          begin.run();
           open = Promise.withResolvers();
           open.promise.catch(() => {}); // the next change throws the error where nobody waits for it
           setImmediate(commit);
