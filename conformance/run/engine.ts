@@ -70,12 +70,12 @@ export async function runKit(
     const metrics = selected.find(({ needs }) => needs.includes("metrics"));
     if (metrics !== undefined && profile.metrics.urls.length > 0)
       await kit.counters.begin(new Attempt(kit, metrics));
-    const late = selected.find(({ id }) => id === "ENV-08" || id === "ENV-09");
-    if (late !== undefined && options.mode !== "read-only" && ground.cannotMake === undefined)
-      kit.refusedEarly.push(...(await refuseEarly(new Attempt(kit, late))));
-    const last = selected.find(({ id }) => id === "ENV-09");
-    if (last !== undefined && options.mode !== "read-only" && ground.cannotMake === undefined)
-      Object.assign(kit, await readEarly(new Attempt(kit, last)));
+    if (options.mode !== "read-only" && ground.cannotMake === undefined) {
+      const late = selected.find(({ id }) => id === "ENV-08" || id === "ENV-09");
+      if (late !== undefined) kit.refusedEarly.push(...(await refuseEarly(new Attempt(kit, late))));
+      const last = selected.find(({ id }) => id === "ENV-09");
+      if (last !== undefined) Object.assign(kit, await readEarly(new Attempt(kit, last)));
+    }
     await runAll(kit, inOrder(selected), async (lane, rule) => {
       const finding = await confirmed(lane, () => attempt(lane, rule));
       if (finding.outcome === "violation") kit.violated.add(rule.id);
