@@ -62,10 +62,10 @@ export class SqliteStorage implements Storage {
   readonly write: WriteQueue;
   readonly #path: string;
   readonly #databases: readonly Database[];
-  readonly #writer: Database;
   readonly #guard: FileGuard;
   readonly #guards: readonly FileGuard[];
   readonly #groupCommit: GroupCommit;
+  readonly #statements: StatementCache;
 
   /** Takes open databases, so that a test can watch what reaches them. Both may be the same one. */
   constructor(
@@ -92,17 +92,19 @@ export class SqliteStorage implements Storage {
     }
     this.#path = writer.filename;
     this.#databases = [...new Set([reader, writer])];
-    this.#writer = writer;
     this.#guard = guard;
     this.#guards = [...new Set([readerGuard, guard])];
-    this.#groupCommit = new GroupCommit(writer, guard, limits.lockWaitMs);
+    this.#statements = new StatementCache(writer);
+    this.#groupCommit = new GroupCommit(writer, guard, limits.lockWaitMs, () =>
+      this.#statements.chainEnds.clear(),
+    );
     this.read = read;
     this.write = new WriteQueue({
-      statements: new StatementCache(writer),
+      statements: this.#statements,
       groupCommit: this.#groupCommit,
       thread: startThread(guard),
       chooseWhere: chooseWhere ?? null,
-      endReads: () => read.end(),
+      read,
       onCommit,
       limits,
     });
@@ -194,14 +196,9 @@ export class SqliteStorage implements Storage {
    * @returns what `work` returned, once it is durable
    */
   async #runAlone<T>(work: (statements: StatementCache) => T): Promise<T> {
-    const statements = new StatementCache(this.#writer);
-    try {
-      const [settled] = (await this.#groupCommit.commit([() => work(statements)])).settled;
-      if (!settled?.ok) throw settled?.error;
-      return settled.value as T;
-    } finally {
-      statements.close();
-    }
+    const [settled] = (await this.#groupCommit.commit([() => work(this.#statements)])).settled;
+    if (!settled?.ok) throw settled?.error;
+    return settled.value as T;
   }
 }
 

@@ -2,6 +2,7 @@ import type { Database } from "bun:sqlite";
 import { afterAll, afterEach, beforeEach, describe, expect, test } from "bun:test";
 import { readFileSync } from "node:fs";
 import { temporaryDirectory } from "../../tests/support/service/server-process.ts";
+import { TEST_ORIGIN } from "../../tests/support/service/test-origin.ts";
 import { tokenStoreContract } from "../tokens/token-store.contract.ts";
 import { connect, openDatabase } from "./files/sqlite-database.ts";
 import { SqliteStorage } from "./sqlite-storage.ts";
@@ -55,6 +56,33 @@ describe("a token", () => {
     expect(tokens.find(token, NOW_MS)).toBeNull();
     await elsewhere.close();
   });
+
+  test.each(["before", "after"])(
+    "that another process revokes just %s a write of this one is refused",
+    async (when) => {
+      const elsewhere = SqliteStorage.open(`${directory.path}/customers.db`);
+      const write = () => {
+        const customer = { name: "Ada", email: "ada@example.com", status: "active" } as const;
+        return storage.customers.create("acme", customer, NOW_MS, null, {
+          ...TEST_ORIGIN,
+          operation: "create",
+        });
+      };
+      for (let round = 0; round < 10; round += 1) {
+        const { token } = await elsewhere.tokens.create(CALLER, NOW_MS, null);
+        expect(tokens.find(token, NOW_MS)).toMatchObject(CALLER);
+        await write();
+        expect(tokens.find(token, NOW_MS)).toMatchObject(CALLER);
+        await new Promise((next) => setImmediate(next));
+        if (when === "after") await write();
+        await elsewhere.tokens.revoke(token, NOW_MS);
+        if (when === "before") await write();
+        expect(tokens.find(token, NOW_MS)).toBeNull();
+        await new Promise((next) => setImmediate(next));
+      }
+      await elsewhere.close();
+    },
+  );
 });
 
 describe("the use of a token", () => {

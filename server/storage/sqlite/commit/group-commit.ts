@@ -25,6 +25,8 @@ export type BatchOutcome = {
   readonly commit: CommitTimes | null;
 };
 
+type Outcome = { readonly settled: Settled; readonly hasChanged: boolean };
+
 type Lock =
   | { readonly kind: "taken" }
   | { readonly kind: "held-elsewhere" }
@@ -34,7 +36,7 @@ const LOCK_RETRY_MS = 10;
 
 /**
  * A batch of writes in one transaction, since nearly all of a write's cost is the fsync of its
- * commit. Each write has a savepoint (1 to 2 µs), so that a bug in one undoes that one alone.
+ * commit. Where one write fails of itself, by a bug, the batch is run anew and that one alone is undone.
  * While the store cannot answer, and when the commit fails, all writes of the batch are refused.
  */
 export class GroupCommit {
@@ -44,15 +46,22 @@ export class GroupCommit {
   readonly #begin: Statement;
   readonly #commit: Statement;
   readonly #savepoint: Statement;
+  readonly #writeSavepoint: Statement;
   readonly #release: Statement;
+  readonly #dataVersion: Statement<{ data_version: number }, []>;
   readonly #totalChanges: Statement<{ n: number }, []>;
   readonly #requireSchema: () => void;
+  readonly #forget: () => void;
+  /** The data version at which the schema was this one's, and since which nothing had to be forgotten. */
+  #knownVersion = -1;
 
   /**
    * @param lockWaitMs how long a batch waits for a lock that
    *   another process holds; the event loop goes on meanwhile
+   * @param forget called where what jobs have kept of the database may no longer be
+   *   so: another connection has written, or a transaction was undone
    */
-  constructor(db: Database, guard: FileGuard, lockWaitMs: number) {
+  constructor(db: Database, guard: FileGuard, lockWaitMs: number, forget: () => void) {
     // A locked file is waited for without stopping the event loop, so not inside SQLite.
     db.run("PRAGMA busy_timeout = 0");
     this.#db = db;
@@ -60,10 +69,13 @@ export class GroupCommit {
     this.#lockWaitMs = lockWaitMs;
     this.#begin = db.prepare("BEGIN IMMEDIATE");
     this.#commit = db.prepare("COMMIT");
-    this.#savepoint = db.prepare("SAVEPOINT one_write");
+    this.#savepoint = db.prepare("SAVEPOINT batch");
+    this.#writeSavepoint = db.prepare("SAVEPOINT one_write");
     this.#release = db.prepare("RELEASE one_write");
     this.#totalChanges = db.prepare("SELECT total_changes() AS n");
+    this.#dataVersion = db.prepare("PRAGMA data_version");
     this.#requireSchema = schemaGuard(db);
+    this.#forget = forget;
   }
 
   /**
@@ -112,9 +124,9 @@ export class GroupCommit {
   }
 
   close(): void {
-    for (const statement of [this.#begin, this.#commit, this.#savepoint, this.#release, this.#totalChanges]) {
-      statement.finalize();
-    }
+    const savepoints = [this.#savepoint, this.#writeSavepoint, this.#release];
+    const looks = [this.#totalChanges, this.#dataVersion];
+    for (const statement of [this.#begin, this.#commit, ...savepoints, ...looks]) statement.finalize();
   }
 
   /** Begins the transaction, unless another connection holds the lock. */
@@ -130,7 +142,7 @@ export class GroupCommit {
       return { kind: "failed", error };
     }
     try {
-      this.#requireSchema();
+      this.#noticeOthers();
       return { kind: "taken" };
     } catch (error) {
       this.#rollback();
@@ -138,19 +150,31 @@ export class GroupCommit {
     }
   }
 
+  /**
+   * Inside a transaction, when no other connection can commit any more. The data version of a connection changes with
+   * the commits of others alone (sqlite.org/pragma.html#pragma_data_version).
+   */
+  #noticeOthers(): void {
+    const version = this.#dataVersion.get()?.data_version ?? -1;
+    if (version === this.#knownVersion) return;
+    this.#forget();
+    this.#requireSchema();
+    this.#knownVersion = version;
+  }
+
   #run(jobs: readonly Job[], lock: Exclude<Lock, { kind: "held-elsewhere" }>): BatchOutcome {
     if (lock.kind === "failed") return refused(jobs, lock.error);
     const beganAt = performance.now();
     let isCommitting = false;
     try {
-      const outcomes = jobs.map((job) => this.#runOne(job));
+      const outcomes = this.#runTogether(jobs) ?? this.#runApart(jobs);
+      const writes = outcomes.filter(({ hasChanged }) => hasChanged).length;
       const commitBeganAt = performance.now();
       isCommitting = true;
       this.#commit.run();
       const endedAt = performance.now();
       // A file that was replaced since the first look may have taken the commit with it.
       this.#guard.require();
-      const writes = outcomes.filter(({ hasChanged }) => hasChanged).length;
       const times = { writes, ms: endedAt - beganAt, commitMs: endedAt - commitBeganAt };
       return { settled: outcomes.map(({ settled }) => settled), commit: writes === 0 ? null : times };
     } catch (error) {
@@ -160,20 +184,51 @@ export class GroupCommit {
     }
   }
 
-  /** @throws what makes the store unavailable: the next write would meet it, too */
-  #runOne(job: Job): { readonly settled: Settled; readonly hasChanged: boolean } {
-    const before = this.#changes();
+  /**
+   * With one savepoint for all: one for each cost two statements more, and a copy of each page that it changed.
+   *
+   * @returns null, with nothing done, where a write fails of itself
+   * @throws what makes the store unavailable: the next write would meet it, too
+   */
+  #runTogether(jobs: readonly Job[]): readonly Outcome[] | null {
     this.#savepoint.run();
     try {
-      const value = job();
-      this.#release.run();
-      return { settled: { ok: true, value }, hasChanged: this.#changes() > before };
+      return this.#runEach(jobs, (job) => ({ ok: true, value: job() }));
     } catch (error) {
       if (asStoreError(error) instanceof StoreUnavailable) throw error;
-      this.#db.run("ROLLBACK TO one_write");
-      this.#release.run();
-      return { settled: { ok: false, error }, hasChanged: false };
+      this.#db.run("ROLLBACK TO batch");
+      this.#forget();
+      return null;
     }
+  }
+
+  /** @throws as #runTogether does */
+  #runApart(jobs: readonly Job[]): readonly Outcome[] {
+    return this.#runEach(jobs, (job) => {
+      this.#writeSavepoint.run();
+      try {
+        const value = job();
+        this.#release.run();
+        return { ok: true, value };
+      } catch (error) {
+        if (asStoreError(error) instanceof StoreUnavailable) throw error;
+        this.#db.run("ROLLBACK TO one_write");
+        this.#release.run();
+        this.#forget();
+        return { ok: false, error };
+      }
+    });
+  }
+
+  #runEach(jobs: readonly Job[], run: (job: Job) => Settled): readonly Outcome[] {
+    let before = this.#changes();
+    return jobs.map((job) => {
+      const settled = run(job);
+      const after = this.#changes();
+      const hasChanged = settled.ok && after > before;
+      before = after;
+      return { settled, hasChanged };
+    });
   }
 
   /** Rows changed since the connection was opened. */
@@ -186,6 +241,7 @@ export class GroupCommit {
   }
 
   #rollback(): void {
+    this.#forget();
     try {
       // SQLite ends the transaction by itself after some errors (disk full) and leaves it open after others.
       if (this.#db.inTransaction) this.#db.run("ROLLBACK");

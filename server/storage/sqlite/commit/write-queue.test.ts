@@ -203,7 +203,7 @@ test("a write that comes alone is committed before the call returns", async () =
 test("a batch too large for the event loop goes to the thread, however fast the disk is", async () => {
   await open(null);
   await Promise.all(Array.from({ length: 300 }, (_, n) => create(`${n}`)));
-  const large = commits.filter(({ writes }) => writes > 200);
+  const large = commits.filter(({ writes }) => writes > 16);
   expect(large.length).toBeGreaterThan(0);
   expect(large.map(({ where }) => where)).toEqual(large.map(() => "thread"));
 });

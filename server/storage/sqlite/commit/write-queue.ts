@@ -3,6 +3,7 @@ import { StoreUnavailable } from "../../customers/customer-store.ts";
 import { type Commit, LOCK_WAIT_MS } from "../../storage.ts";
 import type { StatementCache } from "../statements/statement-cache.ts";
 import {
+  isOfCustomers,
   jobOf,
   type WriteInput,
   type WriteName,
@@ -43,8 +44,17 @@ const BURST_MS = 10;
  * 1,068 reads were answered in 4 s beside inline commits, and 3,999 beside the thread.
  */
 const INLINE_COMMIT_MS_MAX = 2;
-/** The statements of a batch hold up reads too: 25 µs a write, so 5 ms for this many. More go to the thread. */
-const INLINE_WRITES_MAX = 200;
+/**
+ * A batch of more writes goes to the thread: this one answers and reads requests meanwhile, on another core. On two
+ * cores, of which the clients took one, 16 to 128 clients made 1.2 times as many writes as with a limit of 200. Fewer
+ * clients make smaller batches, and gained nothing from the thread.
+ */
+const INLINE_WRITES_MAX = 16;
+/**
+ * After such a batch smaller ones go to the thread too, for longer than the clients take to come again: where the
+ * threads take turns, each reads anew the pages that the other one has changed.
+ */
+const LARGE_MS = 50;
 
 type Pending = WriteRequest & { resolve: (value: never) => void; reject: (error: unknown) => void };
 
@@ -56,10 +66,10 @@ type WriteQueueParts = {
   /** For tests that need one of the two places; null to let the measured commit time decide. */
   readonly chooseWhere: (() => Commit["where"]) | null;
   /**
-   * Ends the reads under way. Called before each commit: SQLite starts the write-ahead log anew
-   * only while nobody reads, and in a long turn there would always be a reader, so it would grow without end.
+   * The reads under way end before each commit: SQLite starts the write-ahead log anew only while
+   * nobody reads, and in a long turn there would always be a reader, so it would grow without end.
    */
-  readonly endReads: () => void;
+  readonly read: { end(): void; endForOwnCommit(): () => void };
   readonly onCommit: (commit: Commit) => void;
   readonly limits: WriteLimits;
 };
@@ -78,6 +88,7 @@ export class WriteQueue {
   #turnWrites = 0;
   #burstUntil = Number.NEGATIVE_INFINITY;
   #lastCommitMs = 0;
+  #largeUntil = Number.NEGATIVE_INFINITY;
   #isClosed = false;
 
   constructor(parts: WriteQueueParts) {
@@ -141,9 +152,13 @@ export class WriteQueue {
     }
     this.#turnWrites += 1;
     try {
-      this.#parts.endReads();
-      const outcome = this.#parts.groupCommit.tryOne(jobOf(this.#parts.statements, write, true));
-      return outcome === null ? null : (this.#noted(outcome, "inline")[0] ?? null);
+      const { read, groupCommit, statements } = this.#parts;
+      const keepEpoch = read.endForOwnCommit();
+      const outcome = groupCommit.tryOne(jobOf(statements, write));
+      if (outcome === null) return null;
+      // A client that writes alone need not have its token looked up after each of its own writes.
+      if (outcome.commit !== null && isOfCustomers(write.name)) keepEpoch();
+      return this.#noted(outcome, "inline")[0] ?? null;
     } catch (error) {
       return { ok: false, error };
     }
@@ -159,6 +174,7 @@ export class WriteQueue {
       const settled = await this.#commitBatch(batch, thread);
       this.#underWay = 0;
       if (batch.length > 1) this.#burstUntil = performance.now() + BURST_MS;
+      if (batch.length > INLINE_WRITES_MAX) this.#largeUntil = performance.now() + LARGE_MS;
       batch.forEach(({ resolve, reject }, index) => {
         const result = settled[index];
         if (result?.ok) resolve(result.value as never);
@@ -177,9 +193,9 @@ export class WriteQueue {
     thread: WriterThread | null,
   ): Promise<readonly Settled[]> {
     try {
-      this.#parts.endReads();
+      this.#parts.read.end();
       if (thread === null) {
-        const jobs = batch.map((write, index) => jobOf(this.#parts.statements, write, index === 0));
+        const jobs = batch.map((write) => jobOf(this.#parts.statements, write));
         return this.#noted(await this.#parts.groupCommit.commit(jobs), "inline");
       }
       const requests = batch.map(({ name, input }) => ({ name, input }));
@@ -197,8 +213,8 @@ export class WriteQueue {
     const { thread, chooseWhere } = this.#parts;
     if (!thread?.isReady) return null;
     if (chooseWhere !== null) return chooseWhere() === "thread" ? thread : null;
-    const isInline = writes <= INLINE_WRITES_MAX && this.#lastCommitMs <= INLINE_COMMIT_MS_MAX;
-    return isInline ? null : thread;
+    const isSmall = writes <= INLINE_WRITES_MAX && performance.now() >= this.#largeUntil;
+    return isSmall && this.#lastCommitMs <= INLINE_COMMIT_MS_MAX ? null : thread;
   }
 
   #noted({ settled, commit }: BatchOutcome, where: Commit["where"]): readonly Settled[] {

@@ -31,10 +31,12 @@ function openBatches({ path, identity, lockWaitMs, cacheKib }: ThreadDatabase) {
   if (identity !== null) requireFiles(path, identity);
   const db = connect(path, { cacheKib });
   const statements = new StatementCache(db);
-  const groupCommit = new GroupCommit(db, new FileGuard(db, identity), lockWaitMs);
+  const groupCommit = new GroupCommit(db, new FileGuard(db, identity), lockWaitMs, () =>
+    statements.chainEnds.clear(),
+  );
   return {
     commit: async (writes: readonly WriteRequest[]): Promise<FromThread> => {
-      const jobs = writes.map((write, index) => jobOf(statements, write, index === 0));
+      const jobs = writes.map((write) => jobOf(statements, write));
       const { settled, commit } = await groupCommit.commit(jobs);
       return JSON.stringify({ settled: settled.map(textOf), commit });
     },

@@ -238,7 +238,7 @@ describe("a file that goes while a batch is written", () => {
   ])("leaves its outcome unknown: %s", async (_, disturb) => {
     await open(false);
     const db = openDatabase(path);
-    const batches = new GroupCommit(db, new FileGuard(db), 0);
+    const batches = new GroupCommit(db, new FileGuard(db), 0, () => {});
     const job = () => {
       db.run("INSERT INTO tenants VALUES ('late', 'x')");
       disturb();

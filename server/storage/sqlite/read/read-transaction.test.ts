@@ -136,6 +136,42 @@ describe("the epoch", () => {
     expect(new Set(seen).size).toBe(5);
   });
 
+  describe("stays over a commit that it was told of", () => {
+    const nothing = () => {};
+    const theirs = () => write(-1);
+    test.each([
+      ["where nobody else has committed", nothing, nothing, nothing, true],
+      ["not where another process committed before it was told", theirs, nothing, nothing, false],
+      ["not where another process committed just before it", nothing, theirs, nothing, false],
+      ["not where another process committed just after it", nothing, nothing, theirs, false],
+    ])("%s", async (_, before, justBefore, justAfter, stays) => {
+      const { read, number } = sharedRead();
+      for (let n = 2; n < 40; n += 1) {
+        const known = read.run(() => read.epoch);
+        before();
+        const keepEpoch = read.endForOwnCommit();
+        justBefore();
+        write(n);
+        justAfter();
+        keepEpoch();
+        expect(read.run(() => read.epoch) === known).toBe(stays);
+        expect(number()).toBe(justAfter === theirs ? -1 : n);
+        await nextTurn();
+      }
+    });
+
+    test("and a commit of another process that comes later is another one", () => {
+      const { read } = sharedRead();
+      const known = read.run(() => read.epoch);
+      const keepEpoch = read.endForOwnCommit();
+      write(2);
+      keepEpoch();
+      expect(read.run(() => read.epoch)).toBe(known);
+      write(3);
+      expect(read.run(() => read.epoch)).not.toBe(known);
+    });
+  });
+
   test("is another at every read on a connection that also writes, since it can't see its own writes", () => {
     const db = new Database(":memory:");
     opened.push(db);

@@ -46,8 +46,8 @@ export class SharedRead {
   }
 
   /**
-   * Inside {@link run}: a number that is another one whenever anything was committed
-   * since, by this process or any other. What was read under the same epoch still holds.
+   * Inside {@link run}: a number that is another one whenever anything was committed since, by this process or any
+   * other, but for the commits of {@link endForOwnCommit}. What was read under the same epoch still holds.
    */
   get epoch(): number {
     // One connection does not see its own writes as changes: what it read may never be kept.
@@ -93,6 +93,16 @@ export class SharedRead {
     if (this.#isSchemaKnown) return;
     this.#requireSchema();
     this.#isSchemaKnown = true;
+  }
+
+  /**
+   * Ends the transaction for a commit of this process that changes nothing of what is kept under the epoch.
+   *
+   * @returns what keeps the epoch, as {@link CommitWatch.expectOwn} does
+   */
+  endForOwnCommit(): () => void {
+    this.end();
+    return this.#commits?.expectOwn() ?? (() => {});
   }
 
   /** Ends the transaction, if one is open; the next read sees everything committed by then. */

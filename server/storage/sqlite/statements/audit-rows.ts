@@ -10,10 +10,13 @@ import type { ChangedValues } from "../../../domain/customer/change.ts";
 import type { ChainStart } from "../../audit/audit-store.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
+/** The most ends that are kept: there may be any number of tenants. */
+const CHAIN_ENDS_MAX = 1000;
+
 /**
  * Appends a row to the chain of its tenant, in the transaction of the write. All writers take turns, so the last
- * row is the one that this one follows. It is looked up once in a transaction: for each row it took a quarter of
- * the processor time of a batch.
+ * row is the one that this one follows. It is kept until another connection has written: to look it up for each row
+ * took a quarter of the processor time of a batch.
  *
  * @param values what to keep beside it; null for none
  * @param previous the number of the row before it of the same customer; 0 where there is none
@@ -35,6 +38,7 @@ export function appendAudit(
     ...[entry.operation, entry.customerId, entry.versionBefore, entry.versionAfter, entry.changed.join()],
     ...[Number(entry.isWithoutIfMatch), Number(entry.hasKey), entry.valuesDigest, hash, previous],
   );
+  if (statements.chainEnds.size >= CHAIN_ENDS_MAX) statements.chainEnds.clear();
   statements.chainEnds.set(entry.tenant, { number, hash });
   if (kept !== null) {
     statements.run(

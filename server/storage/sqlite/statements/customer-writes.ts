@@ -14,8 +14,8 @@ import type {
   WriteOutcome,
   WriteTarget,
 } from "../../customers/customer-store.ts";
-import { appendAudit, lastChange } from "./audit-rows.ts";
-import { type CustomerRow, columns, readRowVersion, stored } from "./customer-rows.ts";
+import { appendAudit } from "./audit-rows.ts";
+import { type CustomerRow, columns, stored } from "./customer-rows.ts";
 import { forgetFields, once } from "./idempotency-keys.ts";
 import type { StatementCache } from "./statement-cache.ts";
 
@@ -136,10 +136,13 @@ function changesOf(
 
 function remove(statements: StatementCache, { target, key, origin }: Removal): RemoveOutcome {
   const { tenant, id } = target;
-  const versionBefore = readRowVersion(statements, tenant, id);
-  if (versionBefore === null) return { kind: "missing" };
+  const before = statements.get<Before>(
+    "SELECT row_version, last_change FROM customers WHERE tenant = ? AND id = ?",
+    ...[tenant, id],
+  );
+  if (before === null) return { kind: "missing" };
+  const { row_version: versionBefore, last_change: previous } = before;
   if (!isExpected(target.expected, versionBefore)) return { kind: "stale", rowVersion: versionBefore };
-  const previous = lastChange(statements, tenant, id);
   const sql = "DELETE FROM customers WHERE tenant = ? AND id = ? AND row_version = ?";
   statements.run(sql, tenant, id, versionBefore);
   forgetFields(statements, target);

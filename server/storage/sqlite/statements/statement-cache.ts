@@ -8,7 +8,7 @@ export type Params = SQLQueryBindings[];
  * from a request, so there are few.
  */
 export class StatementCache {
-  /** The last row of each chain to which the transaction under way has appended: see jobOf in writes.ts. */
+  /** The last row of each chain to which this connection has appended, until another one has written: see GroupCommit. */
   readonly chainEnds = new Map<string, ChainLink>();
   readonly #db: Database;
   readonly #statements = new Map<string, Statement<unknown, Params>>();

@@ -26,25 +26,14 @@ export type WriteResult<Name extends WriteName> = ReturnType<Writes[Name]>;
 /** A write as it is sent to another thread. */
 export type WriteRequest = { readonly name: WriteName; readonly input: WriteInput<WriteName> };
 
-/**
- * @param isFirst whether it begins its transaction
- * @returns what runs a write on the writer's connection, inside its transaction
- */
-export function jobOf(
-  statements: StatementCache,
-  { name, input }: WriteRequest,
-  isFirst: boolean,
-): () => unknown {
-  return () => {
-    if (isFirst) statements.chainEnds.clear();
-    try {
-      return applyWrite(statements, name, input);
-    } catch (error) {
-      // The row that it appended is undone with it.
-      statements.chainEnds.clear();
-      throw error;
-    }
-  };
+/** Whether a write changes customers alone, and so no token. */
+export function isOfCustomers(name: WriteName): boolean {
+  return name in CUSTOMER_WRITES;
+}
+
+/** @returns what runs a write on the writer's connection, inside its transaction */
+export function jobOf(statements: StatementCache, { name, input }: WriteRequest): () => unknown {
+  return () => applyWrite(statements, name, input);
 }
 
 function applyWrite<Name extends WriteName>(
