@@ -117,7 +117,7 @@ export function isJsonArray<Item = Json>(value: unknown): value is readonly Item
 
 /**
  * True of an object without numbers, nested values, and names that look like integers, as nearly every customer is:
- * `JSON.parse` changes nothing of it, and is ten times as fast as the loop.
+ * `JSON.parse` changes nothing of it, and alone takes half of the time (1.7 instead of 3.2 µs for a customer).
  */
 function survivesParsing(value: unknown): value is Record<string, string | boolean | null> {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return false;

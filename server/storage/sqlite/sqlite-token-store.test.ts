@@ -57,6 +57,13 @@ describe("a token", () => {
     await elsewhere.close();
   });
 
+  test("that this process revokes is refused at once", async () => {
+    const { token } = await tokens.create(CALLER, NOW_MS, null);
+    expect(tokens.find(token, NOW_MS)).toMatchObject(CALLER);
+    await tokens.revoke(token, NOW_MS);
+    expect(tokens.find(token, NOW_MS)).toBeNull();
+  });
+
   test.each(["before", "after"])(
     "that another process revokes just %s a write of this one is refused",
     async (when) => {
