@@ -25,7 +25,7 @@ test.each([
   await writeDatabase(place.database, "Ada");
   expect((await place.command(["backup", backupFile()])).code).toBe(0);
   linkSync(place.database, `${place.path}/data/other.db`);
-  const outcome = args.length === 0 ? await place.run(["serve"]) : await place.command(args);
+  const outcome = args.length === 0 ? await place.run(["serve"], { PORT: "0" }) : await place.command(args);
   expect(outcome).toMatchObject({ code: 1, stdout: "" });
   expect(outcome.stderr).toMatch(/^\S*data\/customers\.db has 2 names \(hard links\)/);
   expect(outcome.stderr).toContain("Remove the others");
