@@ -178,7 +178,12 @@ async function staysHiddenOnceDeleted(t: Attempt, to: Customer, field: Field): P
 type Write = readonly [
   method: "PUT" | "PATCH",
   derive: Derive,
-  more?: { readonly how: string; readonly headers?: Lines; readonly body?: string },
+  more?: {
+    readonly how: string;
+    readonly headers?: Lines;
+    readonly body?: string;
+    readonly keepsName?: true;
+  },
 ];
 
 const WHOLE: Lines = [["Prefer", "return=representation"]];
@@ -293,21 +298,24 @@ export const forbiddenFields: readonly Rule[] = [
               ["PATCH", STALE],
               ["PATCH", CURRENT],
               ["PATCH", CURRENT, whole],
+              ["PATCH", CURRENT, { how: " and the stored name", keepsName: true }],
             ] as const)
           : []),
       ];
-      for (const [method, derive, { how, ...more } = { how: "" }] of probes) {
+      for (const [method, derive, { how, keepsName, ...more } = { how: "" }] of probes) {
         const now = await t.state(t.kit.main, "read the value");
         const form = derive(now.tag, former, t.kit.main);
         if (form === undefined) continue;
         const what = `with ${form.what}${how}`;
         const fresh = t.kit.values.next();
+        const stored = now.fields.name;
+        const name = keepsName && typeof stored === "string" ? stored : fresh.name;
         const proof = await t.writeOnly(method, t.kit.main, {
           ...more,
           what: `${what} by the limited caller`,
           allowed: `no ${field} in the answer`,
           ifMatch: form.lines,
-          values: method === "PUT" ? fresh : { name: fresh.name },
+          values: method === "PUT" ? fresh : { name },
           caller: "limited",
         });
         const { seen } = proof;
@@ -316,9 +324,9 @@ export const forbiddenFields: readonly Rule[] = [
           throw new CouldNotRun("the limited caller's credentials are refused with 401");
         const asMain = () =>
           t.get(t.kit.main, { query: `?fields=${field}`, purpose: "the main caller reads it" });
-        const stored = now.fields[field] ?? memberOf(await asMain(), field)?.[1];
+        const hidden = now.fields[field] ?? memberOf(await asMain(), field)?.[1];
         const answer = `the answer ${seen.status} to ${method} ${what}`;
-        proof.must("no-value", !revealed(seen, field, stored), `${answer} holds the forbidden ${field}`);
+        proof.must("no-value", !revealed(seen, field, hidden), `${answer} holds the forbidden ${field}`);
         const member = memberOf(seen, field)?.[0];
         const shown = accepted(seen.status) && member !== undefined;
         proof.must("no-member", !shown, `${answer} has the forbidden member ${member}`, {

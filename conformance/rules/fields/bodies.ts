@@ -101,6 +101,8 @@ const VALUES: readonly (readonly [what: string, value: string, folded?: boolean]
   ["the form of a number", "12e5"],
   ["the word null", "null"],
   ["the word true", "true"],
+  ["the form of a date", "2026-01-31"],
+  ["the form of a list", "[1, 2]"],
   ["curly quotes and a long dash", "Kit\u2019s \u201cCo\u201d \u2013 AG"],
   ["an entity of HTML", "Bell &amp; Sons"],
   ["a comment of SQL", "Kit -- Co; AG"],

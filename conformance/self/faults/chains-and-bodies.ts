@@ -103,6 +103,16 @@ const DAMAGE: readonly (readonly [id: string, does: string, damage: (name: strin
   ],
   ["stores-null", "takes the word null for no value", (text) => (text === "null" ? "" : text)],
   ["stores-true", "takes the word true for a flag", (text) => (text === "true" ? "1" : text)],
+  [
+    "stores-dates",
+    "reads a name that has the form of a date as one, and stores its time as well",
+    (text) => (/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T00:00:00.000Z` : text),
+  ],
+  [
+    "stores-parsed-text",
+    "reads a name that is JSON as what it says, and writes it back in its own way",
+    (text) => (/^\[.*\]$/.test(text) ? JSON.stringify(JSON.parse(text)) : text),
+  ],
   ["strips-accents", "folds accents away, for a search index", withoutAccents],
 ];
 

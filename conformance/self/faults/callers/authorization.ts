@@ -71,6 +71,14 @@ export const AUTHORIZATION_FAULTS: Fault[] = [
     ),
   },
   {
+    id: "unchanged-patch-answers-the-whole-row",
+    rule: "AUT-07",
+    does: "answers a PATCH that changes nothing with the row as it is stored, to any caller",
+    plant: on(write("PATCH"), isThere, ({ body, before }) => body["Name"] === before?.name).answers(
+      ({ customer }) => object({ name: customer?.name, email: customer?.email }, customer?.tag),
+    ),
+  },
+  {
     id: "tag-bound-to-its-reader",
     rule: "AUT-14",
     does: "signs the tag for the caller that it was shown to, and takes no other caller's",
