@@ -1,6 +1,16 @@
 import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
-import { copyFileSync, readFileSync, renameSync, rmSync, statSync, symlinkSync, truncateSync } from "node:fs";
+import {
+  copyFileSync,
+  linkSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  symlinkSync,
+  truncateSync,
+} from "node:fs";
 import { namesIn } from "../../../tests/support/database/database-files.ts";
 import { temporaryDirectory } from "../../../tests/support/service/server-process.ts";
 import { TEST_ORIGIN } from "../../../tests/support/service/test-origin.ts";
@@ -10,6 +20,7 @@ import { drawToken } from "../../tokens/bearer-token.ts";
 import { GroupCommit } from "../commit/group-commit.ts";
 import { SqliteStorage } from "../sqlite-storage.ts";
 import { FileGuard } from "./file-guard.ts";
+import { restoreDatabase } from "./restore.ts";
 import { LOG_BYTES_MAX, openDatabase } from "./sqlite-database.ts";
 
 const RealWorker = globalThis.Worker;
@@ -83,7 +94,7 @@ const replace = (file: string, by: string) => {
 const replaced = () => replace(path, away);
 const CASES: [string, () => void, string][] = [
   ["moved", () => renameSync(path, away), "customers.db is not the file that was opened"],
-  ["deleted", () => rmSync(path), "customers.db is not the file that was opened"],
+  ["deleted", () => rmSync(path), "customers.db was deleted or replaced. All that it held is in"],
   ["replaced", replaced, "customers.db is not the file that was opened"],
   ["cut off", () => truncateSync(path, 0), "customers.db was cut off. Stop the service and run `check`"],
   ["with its log deleted", () => rmSync(log), "customers.db-wal was deleted or replaced"],
@@ -162,6 +173,56 @@ test.each([
   disturb();
   expect(() => storage.ping()).toThrow("restart the service");
   expect(await namesAfterKill()).toEqual(["before"]);
+});
+
+/** As `cp`, then `mv`, or rsync does: the file that was opened has no name any more. */
+function replacedByItsCopy(): void {
+  copyFileSync(path, away);
+  renameSync(away, path);
+}
+
+describe.each([
+  ["deleted", () => rmSync(path)],
+  ["deleted with its log and its index", () => rmAll(path, log, index)],
+  ["replaced by its copy", replacedByItsCopy],
+])("a database that was %s under a service", (_, disturb) => {
+  const saved = () => `${path}.saved`;
+
+  test.each([
+    ["by a write", () => fault(create("lost"))],
+    ["by a read", () => readFault()],
+    ["at the end", () => storage.close()],
+  ])("is saved with its last writes, once that is noticed %s", async (_, notice) => {
+    await open(true);
+    disturb();
+    await notice();
+    expect(await namesIn(saved())).toEqual(["before"]);
+    expect(statSync(log, { throwIfNoEntry: false })?.size ?? 0).toBe(0);
+  });
+
+  test("is no start for a service until the copy is restored or removed", async () => {
+    await open(false);
+    disturb();
+    expect(await fault(create("lost"))).toContain(`restore ${saved()} --force`);
+    await storage.close();
+    expect(() => SqliteStorage.open(path)).toThrow(`saved all of it to ${saved()}`);
+    await restoreDatabase(saved(), path, true);
+    rmSync(saved());
+    storage = SqliteStorage.open(path);
+    expect(await namesIn(path)).toEqual(["before"]);
+  });
+
+  test("keeps its log where it can't be saved", async () => {
+    await open(false);
+    mkdirSync(saved());
+    const [bytes, linked] = [readFileSync(log), `${directory.path}/linked`];
+    linkSync(log, linked);
+    disturb();
+    expect(await fault(create("lost"))).toContain("can't be saved");
+    await storage.close();
+    expect(readFileSync(linked).equals(bytes)).toBe(true);
+    rmSync(saved(), { recursive: true });
+  });
 });
 
 const CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)";

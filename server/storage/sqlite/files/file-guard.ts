@@ -1,6 +1,8 @@
 import { constants, type Database } from "bun:sqlite";
 import { openSync, readSync, type Stats, statSync } from "node:fs";
 import { StoreUnavailable } from "../../customers/customer-store.ts";
+import { hasNoName, saveCopy } from "./nameless-file.ts";
+import { savedCopyOf } from "./saved-copy.ts";
 import { LOG_BYTES_MAX } from "./sqlite-database.ts";
 import { MEMORY } from "./sqlite-url.ts";
 
@@ -20,6 +22,8 @@ export type DatabaseIdentity = {
  * `bun:sqlite` has no name for it.
  */
 const SQLITE_FCNTL_NULL_IO = 43;
+/** A copy that cannot be written holds this thread up for a while, and is not tried for each request. */
+const SAVE_AGAIN_MS = 5000;
 const ADVICE = "Stop the service and run `check`; if it finds damage, `restore FILE --force`.";
 
 /**
@@ -37,6 +41,8 @@ export class FileGuard {
   #databaseBytes = 0;
   #logBytes = 0;
   #headerDescriptor: number | null = null;
+  #saveFault: string | null = null;
+  #saveAgainAt = 0;
 
   /**
    * @param opened what the first connection found; null for that one itself
@@ -108,8 +114,37 @@ export class FileGuard {
   #refuseChanged(opened: DatabaseIdentity, files: Files): void {
     const changed = changedFile(opened, files);
     if (changed === null) return;
-    const isFoldedIn = isLogOurs(opened, files) && this.#foldIn();
+    const isOurs = isLogOurs(opened, files);
+    if (isOurs && changed === "database" && hasNoName((file) => isSame(file, opened.database))) {
+      throw new StoreUnavailable(this.#save());
+    }
+    const isFoldedIn = isOurs && this.#foldIn();
     throw new StoreUnavailable(changeSentence(this.#path, changed, isFoldedIn));
+  }
+
+  /**
+   * To bring the log into a file that has no name would destroy what it holds. So all of it is saved first; where that
+   * fails, the log stays.
+   *
+   * @returns what happened, and what to do
+   */
+  #save(): string {
+    const [path, saved] = [this.#path, savedCopyOf(this.#path)];
+    const now = performance.now();
+    if (this.#saveFault === null || now >= this.#saveAgainAt) {
+      try {
+        saveCopy(this.#db, path);
+        this.#saveFault = null;
+      } catch (error) {
+        this.#saveFault = (error as Error).message;
+        this.#saveAgainAt = now + SAVE_AGAIN_MS;
+      }
+    }
+    if (this.#saveFault !== null) {
+      return `${path} was deleted or replaced, and what it held can't be saved to ${saved}: ${this.#saveFault}. Do not stop the service before it is: nothing else has it.`;
+    }
+    this.#foldIn();
+    return `${path} was deleted or replaced. All that it held is in ${saved}: stop the service, run \`restore ${saved} --force\`, and remove that file.`;
   }
 
   #requireWhole(databaseBytes: number, logBytes: number): void {

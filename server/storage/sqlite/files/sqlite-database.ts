@@ -4,6 +4,7 @@ import { dirname, resolve } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { StoreUnavailable } from "../../customers/customer-store.ts";
 import { LOCK_WAIT_MS } from "../../storage.ts";
+import { refuseSavedCopy } from "./saved-copy.ts";
 import { FIRST_SCHEMA_VERSION, SCHEMA_VERSION, schemaSteps } from "./schema.ts";
 import { refuseLink, refuseSecondName } from "./second-name.ts";
 import { DEFAULT_PATH, MEMORY } from "./sqlite-url.ts";
@@ -38,6 +39,7 @@ export function openDatabase(
       requireDirectory(path);
       refuseLink(path);
       refuseSecondName(path);
+      refuseSavedCopy(path);
       refuseStartingOver(path);
     }
     if (existsSync(path)) accessSync(path, constants.W_OK);
