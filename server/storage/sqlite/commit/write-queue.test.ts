@@ -257,6 +257,30 @@ test("a thread that dies fails the writes that it had, keeps every one that was 
   expect(names()).toEqual(["after", "before"]);
 });
 
+test("a process does not end while its thread has a batch: the write is answered, and the store closed", async () => {
+  await open("inline");
+  const blocker = new Database(path);
+  blocker.run("BEGIN IMMEDIATE");
+  const module = (name: string) => JSON.stringify(new URL(name, import.meta.url).href);
+  // In a function: a module that awaits keeps its process alive.
+  const script = `import { SqliteStorage } from ${module("../sqlite-storage.ts")};
+    async function run() {
+      const storage = SqliteStorage.open(${JSON.stringify(path)}, { chooseWhere: () => "thread", lockWaitMs: 100 });
+      const alive = setInterval(() => {}, 1000);
+      await storage.ready;
+      clearInterval(alive);
+      const customer = { name: "a", email: "a@b", status: "active" };
+      const write = storage.customers.create("t", customer, 0, null, ${JSON.stringify(TEST_ORIGIN)});
+      console.log(await write.catch(({ message }) => message));
+      await storage.close();
+      console.log("closed");
+    }
+    void run();`;
+  const child = Bun.spawn([process.execPath, "-e", script], { stderr: "inherit" });
+  expect(await child.stdout.text()).toBe("another process holds the lock\nclosed\n");
+  blocker.close();
+});
+
 test("a thread that cannot be started ends nothing: commits are inline", async () => {
   globalThis.Worker = class extends RealWorker {
     constructor() {

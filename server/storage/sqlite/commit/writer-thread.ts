@@ -42,6 +42,7 @@ export class WriterThread {
   commit(writes: readonly WriteRequest[]): Promise<BatchOutcome> {
     return new Promise((resolve, reject) => {
       this.#batch = { resolve, reject };
+      this.#worker?.ref();
       this.#worker?.postMessage(JSON.stringify(writes) satisfies ToThread);
     });
   }
@@ -53,13 +54,14 @@ export class WriterThread {
     const closed = new Promise<void>((done) => {
       worker.addEventListener("close", () => done());
     });
+    worker.ref();
     worker.postMessage("close" satisfies ToThread);
     await closed;
   }
 
   #start(): void {
     const worker = new Worker(new URL("./writer-thread-worker.ts", import.meta.url).href);
-    // A command that is done must not wait for it.
+    // A process that is done must not wait for it, but for what it was given.
     worker.unref();
     this.#worker = worker;
     let reason = "it ended";
@@ -81,6 +83,7 @@ export class WriterThread {
       JSON.parse(message);
     const batch = this.#batch;
     this.#batch = null;
+    this.#worker?.unref();
     batch?.resolve({ settled: settled.map(settledOf), commit });
   }
 
