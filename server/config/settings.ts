@@ -138,7 +138,7 @@ export const SETTINGS = {
   ),
   idleTimeout: setting(
     "75",
-    "Seconds after which an idle connection is closed, and within which a body must arrive. Keep it above the idle time of the proxy in front.",
+    "Seconds after which an idle connection is closed, and within which a body must arrive; Bun rounds them up to a multiple of 4. Keep it above the idle time of the proxy in front.",
     (text) => readNumber(text, 1, IDLE_TIMEOUT_SECONDS_MAX),
   ),
   stopGrace: setting(

@@ -148,6 +148,8 @@ describe("bodies", () => {
       "content-encoding": "gzip",
     });
     expect([status, reply.headers.get("accept-encoding")]).toEqual([415, "identity"]);
+    const plain = await send("PUT", '{"name":"a","email":"a@b"}', { "content-encoding": "" });
+    expect(plain[0]).toBe(204);
   });
 
   test("every fault is listed with its pointer, and the nearest member named", async () => {

@@ -1,4 +1,4 @@
-import { writeSync } from "node:fs";
+import { fstatSync, statSync, writeSync } from "node:fs";
 import { CommandRefused } from "../../domain/command-refused.ts";
 
 /** Standard output could not be written whole. */
@@ -13,8 +13,8 @@ export class OutputLost extends CommandRefused {
   }
 }
 
-/** Where commands write. Tests that run a command in their own process put another `write` here. */
-export const standardOutput = { write: writeWhole };
+/** Where commands write. Tests that run a command in their own process put another one here. */
+export const standardOutput = { write: writeWhole, isDiscarded };
 
 /**
  * Writes a line to standard output. `console.log` drops what can't be written and the command ends with 0: a
@@ -25,6 +25,21 @@ export const standardOutput = { write: writeWhole };
  */
 export function print(line: string): void {
   standardOutput.write(`${line}\n`);
+}
+
+/**
+ * Prints what nothing else holds, such as a new token. Bun opens `/dev/null` in place of an output that is closed.
+ *
+ * @throws OutputLost where it can't be written whole, or leads to `/dev/null`
+ */
+export function printOnce(line: string): void {
+  if (standardOutput.isDiscarded()) throw new OutputLost(new Error("it is closed, or leads to /dev/null"));
+  print(line);
+}
+
+function isDiscarded(): boolean {
+  const output = fstatSync(1);
+  return output.isCharacterDevice() && output.rdev === statSync("/dev/null").rdev;
 }
 
 function writeWhole(text: string): void {

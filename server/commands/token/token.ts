@@ -16,7 +16,7 @@ import {
   type NamedDatabase,
   withStorage,
 } from "../common/named-database.ts";
-import { OutputLost, print } from "../common/print.ts";
+import { OutputLost, print, printOnce } from "../common/print.ts";
 import { type CommandOptions, settingsOf, withSettings } from "../common/setting-options.ts";
 import { shownTime } from "../common/table.ts";
 import { breakGlass, findingTable, tokenLines, tokenTable } from "./token-list.ts";
@@ -118,7 +118,7 @@ async function revokeLost(tokens: TokenStore, token: string, lost: string): Prom
 /** @returns null; or where it can't be written, the beginning of a sentence that names the token and has yet to say what becomes of it */
 function printToken(token: string): string | null {
   try {
-    print(token);
+    printOnce(token);
     return null;
   } catch (error) {
     if (!(error instanceof OutputLost)) throw error;

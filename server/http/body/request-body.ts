@@ -24,8 +24,9 @@ export async function readJsonBody(
     const acceptPatch = request.method === "PATCH" ? { "accept-patch": mediaTypes.join(", ") } : {};
     return unsupported(`The body ${is}; send Content-Type: ${mediaTypes.join(" or ")}.`, acceptPatch);
   }
-  const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "identity";
-  if (coding !== "identity") {
+  const coding = headers.get("content-encoding")?.trim().toLowerCase() ?? "";
+  // An empty list names no coding (RFC 9110, section 5.6.1.2).
+  if (coding !== "" && coding !== "identity") {
     // RFC 9110, section 12.5.3: it says that the coding is at fault, not the media type.
     return unsupported("The body is compressed. Send it without Content-Encoding.", {
       "accept-encoding": "identity",

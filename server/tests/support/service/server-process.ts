@@ -98,9 +98,10 @@ export class Workplace {
   /** The same in this process, one at a time: for what a process of its own would not show any better. */
   async command(args: readonly string[], env: Environment = {}): Promise<CommandOutcome> {
     const { error } = console;
-    const { write } = standardOutput;
+    const former = { ...standardOutput };
     const before = { env: { ...process.env }, directory: process.cwd(), umask: process.umask(0o077) };
     const written = { stdout: "", stderr: "" };
+    standardOutput.isDiscarded = () => false;
     standardOutput.write = (text) => {
       written.stdout += text;
     };
@@ -118,7 +119,7 @@ export class Workplace {
       for (const name of SETTING_NAMES) delete process.env[variableOf(name)];
       Object.assign(process.env, before.env);
       process.umask(before.umask);
-      standardOutput.write = write;
+      Object.assign(standardOutput, former);
       console.error = error;
     }
   }
