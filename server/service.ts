@@ -35,6 +35,7 @@ export type RunningService = {
   readonly reload: () => void;
   /** Logs a sentence as an error. */
   readonly logFault: (sentence: string) => void;
+  readonly logWarning: (sentence: string) => void;
   /** Accepts no more requests, finishes those in flight, commits and closes. */
   readonly stop: () => Promise<void>;
   /** Ends STOP_GRACE of a stop now. */
@@ -188,6 +189,7 @@ export async function startService(config: Config): Promise<RunningService> {
     adminUrl,
     first,
     logFault: onFault,
+    logWarning: (sentence) => logger.warn(sentence),
     endGrace: () => grace.resolve(),
     reload: () => {
       policy = reloadPolicy(config, log) ?? policy;

@@ -1,5 +1,6 @@
 import type { Command } from "commander";
 import { readConfig } from "../config/config.ts";
+import { mistypedVariables } from "../config/mistyped-variables.ts";
 import { SETTING_NAMES } from "../config/settings.ts";
 import { nearest } from "../domain/text/nearest.ts";
 import { curlLines } from "../first-start.ts";
@@ -35,6 +36,7 @@ async function serve(options: CommandOptions): Promise<void> {
   // Loaded here alone: the other commands need no HTTP, which takes most of the time to start.
   const { startService } = await import("../service.ts");
   const service = await startService(config.value);
+  for (const sentence of mistypedVariables(Object.keys(process.env))) service.logWarning(sentence);
   stop = () => {
     stop = service.endGrace;
     void service.stop().then(() => process.exit(0));

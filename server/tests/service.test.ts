@@ -169,6 +169,17 @@ describe("told to stop", () => {
   });
 });
 
+test("a variable that was to be a setting is named in the log", async () => {
+  const service = await place.start({ env: { POLICY_FIEL: "/etc/customers/policy.toml" } });
+  expect(await service.end()).toBe(0);
+  expect(service.log).toContainEqual(
+    expect.objectContaining({
+      level: "warn",
+      msg: "POLICY_FIEL is no setting, and is ignored; did you mean POLICY_FILE?",
+    }),
+  );
+});
+
 const mainFile = new URL("../main.ts", import.meta.url).pathname;
 
 describe("SIGHUP", () => {

@@ -242,7 +242,7 @@ describe("a database file that goes bad while the service runs", () => {
       "overwritten with rubbish",
       () => writeFileSync(place.database, new Uint8Array(statSync(place.database).size).fill(0x5a)),
     ],
-    ["cut off", () => truncateSync(place.database, 4096)],
+    ["truncated", () => truncateSync(place.database, 4096)],
   ])(
     "%s: 503 for what can't be read, never a wrong answer; and it is over when the file is whole again",
     async (_, ruin) => {

@@ -36,7 +36,8 @@ const LOCK_RETRY_MS = 10;
 
 /**
  * A batch of writes in one transaction, since nearly all of a write's cost is the fsync of its
- * commit. Where one write fails of itself, by a bug, the batch is run anew and that one alone is undone.
+ * commit. If one write fails because of a bug, the batch is rolled back and run again with a savepoint for each
+ * write; only that write is undone.
  * While the store cannot answer, and when the commit fails, all writes of the batch are refused.
  */
 export class GroupCommit {
@@ -187,7 +188,7 @@ export class GroupCommit {
   /**
    * With one savepoint for all: one for each cost two statements more, and a copy of each page that it changed.
    *
-   * @returns null, with nothing done, where a write fails of itself
+   * @returns null, with nothing done, where a write fails because of a bug
    * @throws what makes the store unavailable: the next write would meet it, too
    */
   #runTogether(jobs: readonly Job[]): readonly Outcome[] | null {

@@ -96,15 +96,15 @@ const CASES: [string, () => void, string][] = [
   ["moved", () => renameSync(path, away), "customers.db is not the file that was opened"],
   ["deleted", () => rmSync(path), "customers.db was deleted or replaced. All that it held is in"],
   ["replaced", replaced, "customers.db is not the file that was opened"],
-  ["cut off", () => truncateSync(path, 0), "customers.db was cut off. Stop the service and run `check`"],
+  ["truncated", () => truncateSync(path, 0), "customers.db was truncated. Stop the service and run `check`"],
   ["with its log deleted", () => rmSync(log), "customers.db-wal was deleted or replaced"],
   ["with its log replaced", () => replace(log, away), "customers.db-wal was deleted or replaced"],
   [
-    "with its log cut off",
+    "with its log truncated",
     () => truncateSync(log, 0),
-    "customers.db-wal was cut off. Stop the service and run `check`",
+    "customers.db-wal was truncated. Stop the service and run `check`",
   ],
-  // Its index cut off would be SIGBUS inside SQLite, which nothing can catch.
+  // A truncated index would be SIGBUS inside SQLite, which nothing can catch.
   ["with its index deleted", () => rmSync(index), "customers.db-shm was deleted or replaced"],
   ["with its index replaced", () => replace(index, away), "customers.db-shm was deleted or replaced"],
   [
@@ -360,11 +360,11 @@ describe("a database that another program has made smaller", () => {
     expect(await namesAfterKill()).toEqual(["before", "large", "after"]);
   });
 
-  test("and that is cut off then takes none", async () => {
+  test("and that is truncated then takes none", async () => {
     elsewhere("VACUUM", CHECKPOINT);
     await create("after");
     truncateSync(path, statSync(path).size - 4096);
-    expect(await fault(create("lost"))).toContain("was cut off");
+    expect(await fault(create("lost"))).toContain("was truncated");
   });
 });
 

@@ -28,7 +28,7 @@ const ADVICE = "Stop the service and run `check`; if it finds damage, `restore F
 
 /**
  * Watches the files under one connection. A write that is committed while one of them
- * was moved, replaced, deleted or cut off would be acknowledged and lost at the next start.
+ * was moved, replaced, deleted or truncated would be acknowledged and lost at the next start.
  *
  * Three calls of stat before each commit and three after it: 13 µs of the 38 that a lone write takes without
  * its fsync, and 2 % of one with it. The look before keeps a commit from overwriting what others wrote under
@@ -150,13 +150,13 @@ export class FileGuard {
   #requireWhole(databaseBytes: number, logBytes: number): void {
     // A database shrinks by VACUUM as well.
     if (databaseBytes < this.#databaseBytes && databaseBytes < this.#databaseBytesNeeded()) {
-      throw new StoreUnavailable(`${this.#path} was cut off. ${ADVICE}`);
+      throw new StoreUnavailable(`${this.#path} was truncated. ${ADVICE}`);
     }
     // The log shrinks by itself, but not below its limit; where
     // it is shorter, SQLite is asked how long it must be.
     const isShort = logBytes === 0 || logBytes < Math.min(this.#logBytes, LOG_BYTES_MAX);
     if (isShort && logBytes < this.#logBytesNeeded()) {
-      throw new StoreUnavailable(`${this.#path}-wal was cut off. ${ADVICE}`);
+      throw new StoreUnavailable(`${this.#path}-wal was truncated. ${ADVICE}`);
     }
     this.#databaseBytes = databaseBytes;
     this.#logBytes = logBytes;

@@ -182,7 +182,7 @@ function makeSchema(db: Database, path: string): void {
     refuseForeign(db, path);
     if (isUpToDate(db)) return;
     const isNew = !isOurs(db);
-    // A file that was copied without its log, or whose log was cut off, is not empty but may have no table.
+    // A file that was copied without its log, or whose log was truncated, is not empty but may have no table.
     if (isNew && path !== MEMORY && existsSync(tokenFileOf(path)))
       throw startingOver(path, "has no tables", tokenFileOf(path));
     for (const step of schemaSteps(isNew ? null : schemaVersion(db))) db.run(step);
