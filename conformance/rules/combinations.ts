@@ -182,7 +182,7 @@ const writes = METHODS.map((method) => {
   return rule(id, `No two conditions together let a ${method} past If-Match`, {
     spec: ["3 stale", "3 missing", "3 same rule", "7 rule 2"],
     reading:
-      "Who sends it and to which customer, its form of If-Match, framing, headers, content, media type and address, and what came right before: every two of them meet. Any refusal will do.",
+      "Who sends it and to which customer, its form of If-Match, framing, headers, content, media type and address, and what came right before: every two of them meet; a missing If-Match, and a former tag, each meet every two of the others. Any refusal will do.",
     hurts:
       "Each check holds by itself, and the one request that needs two of them overwrites what nobody read.",
     needs: NEEDS[method],

@@ -34,10 +34,13 @@ const ORDINARY: Row = ["", {}];
 
 type Form = readonly [kind: Kind, derive: Derive];
 
-const FORMS: readonly Form[] = [
+/** What a client sends that forgets the header, or has read too early. */
+const COMMON_FORMS: readonly Form[] = [
   ["missing", NONE],
-  ["missing", BLANK],
   ["stale", STALE],
+];
+const OTHER_FORMS: readonly Form[] = [
+  ["missing", BLANK],
   ["stale", NEVER_GIVEN],
   ...firstOfEach(INEXACT.star, INEXACT.weak, INEXACT.list).map((derive) => ["stale", derive] as const),
 ];
@@ -132,11 +135,11 @@ export async function combinedRefusals(t: Attempt, method: Method): Promise<void
     const theirs = { row: rowOfLimited(key), key, takesEvents };
     return [{ row: rowOf(key), key, takesEvents }, ...(limited ? [theirs] : [])];
   });
-  const all = pairs(
-    { form: FORMS, subject: subjects, ...(await conditions(t, method)), event: [undefined, ...events] },
-    METHODS.indexOf(method),
-  );
-  const rows = someOf(t, all);
+  const others = { subject: subjects, ...(await conditions(t, method)), event: [undefined, ...events] };
+  const turn = METHODS.indexOf(method);
+  // A check may know one of the two alone, so each meets all pairs of the other conditions.
+  const all = COMMON_FORMS.flatMap((form) => pairs(others, turn).map((row) => ({ form, ...row })));
+  const rows = someOf(t, [...all, ...pairs({ form: OTHER_FORMS, ...others }, turn)]);
   const controls = await controlsOf(t, method, customers[0].at);
   for (const { key, at: from } of customers) {
     let at = await asOfNow(t, from);

@@ -97,6 +97,29 @@ export const COMBINATION_FAULTS: Fault[] = [
     plant: exempt("PATCH", isBy("limited"), has("idempotency-key")),
   },
   {
+    id: "limited-patch-without-condition-in-chunks",
+    rule: "IFM-52",
+    mode: "full",
+    does: "takes a PATCH in chunks of the limited role that has no condition for a row of an import; compares tags",
+    plant: exempt(
+      "PATCH",
+      isBy("limited"),
+      (request) =>
+        headerLines(request, "if-match").length === 0 && has("transfer-encoding", "chunked")(request),
+    ),
+  },
+  {
+    id: "stale-limited-put-applied-from-browsers",
+    rule: "IFM-51",
+    mode: "full",
+    does: "takes a tag of the limited role that comes from a browser for one that its form has compared; wants a tag",
+    plant: exempt(
+      "PUT",
+      isBy("limited"),
+      (request) => headerLines(request, "if-match").join().trim() !== "" && has("sec-fetch-mode")(request),
+    ),
+  },
+  {
     id: "http10-patch-unchecked-beside-fields",
     rule: "IFM-52",
     mode: "full",
