@@ -2,14 +2,17 @@
 import { afterAll, beforeAll, describe, expect, test } from "bun:test";
 import {
   closeSync,
+  copyFileSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
   openSync,
+  readdirSync,
   readFileSync,
   readSync,
   rmSync,
   statSync,
+  symlinkSync,
   writeFileSync,
 } from "node:fs";
 import { tmpdir } from "node:os";
@@ -224,18 +227,25 @@ describe("the npm packages, installed with Node alone", () => {
   }
 
   test.each(PROGRAMS.map(({ name, documents }) => [name, documents] as const))(
-    "%s is installed by the lines of its README.md",
+    "%s is installed by the lines of its README.md, pasted in the clone, which stays as it was",
     async (name, documents) => {
       const readme = readFileSync(join(ROOT, documents, "README.md"), "utf8");
       const [, lines = ""] = /```sh\n(npm install [\s\S]*?)```/.exec(readme) ?? [];
-      const folder = mkdtempSync(join(work, "installed-"));
-      writeFileSync(join(folder, "package.json"), "{}");
-      const script = `cd ${folder} && ${lines.replaceAll("./dist/release", out)}`;
-      const { stdout, stderr } = await run(["sh", "-ec", script], { npm_config_registry: registry.url.href });
+      const clone = join(mkdtempSync(join(work, "installed-")), "clone");
+      mkdirSync(join(clone, "dist"), { recursive: true });
+      symlinkSync(out, join(clone, "dist/release"));
+      copyFileSync(join(ROOT, "package.json"), join(clone, "package.json"));
+      const { stdout, stderr } = await run(["sh", "-ec", `cd ${clone} && ${lines}`], {
+        npm_config_registry: registry.url.href,
+      });
       expect([stdout, stdout === "" ? stderr : ""]).toEqual([
         expect.stringContaining(`${name} ${VERSION} (`),
         "",
       ]);
+      expect(readdirSync(clone).sort()).toEqual(["dist", "package.json"]);
+      expect(readFileSync(join(clone, "package.json"), "utf8")).toBe(
+        readFileSync(join(ROOT, "package.json"), "utf8"),
+      );
     },
   );
 
