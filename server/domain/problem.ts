@@ -7,7 +7,7 @@ import { DIAGNOSES } from "./precondition.ts";
 /**
  * Every refusal that a client can meet, as one closed table, and the only
  * place that knows its status. A refusal is a value: operations return it,
- * and http/problem-response.ts alone turns it into a document (RFC 9457).
+ * and http/reply/problem-response.ts alone turns it into a document (RFC 9457).
  *
  * `meaning` says what happened and to what, `action` what to do next.
  */

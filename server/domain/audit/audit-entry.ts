@@ -27,7 +27,7 @@ export type AuditEntry = Omit<WriteOrigin, "keepsValues"> & {
   readonly versionBefore: RowVersion | null;
   /** Null of a removal. */
   readonly versionAfter: RowVersion | null;
-  /** The fields whose values became others, in registry order. A creation names all that are stored. */
+  /** The fields whose values changed, in registry order. A creation names all that are stored. */
   readonly changed: readonly FieldName[];
   /** Whether it came under an Idempotency-Key. A repetition changes nothing, and has no entry. */
   readonly hasKey: boolean;

@@ -10,7 +10,7 @@ export type NamedChange = {
   readonly time: string;
   readonly client: string;
   readonly operation: string;
-  /** The fields whose values became others, of those that the caller may read. */
+  /** The fields whose values changed, of those that the caller may read. */
   readonly changed: readonly FieldName[];
   readonly requestId: string;
   /** The entity-tag that it made; null of a removal. */

@@ -1,4 +1,4 @@
-/** So many a second on average, and so many at once after a pause. */
+/** A rate: average requests per second, and the burst allowed after a pause. */
 export type Quota = { readonly perSecond: number; readonly burst: number };
 
 export type Draw = {

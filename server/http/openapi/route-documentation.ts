@@ -65,7 +65,7 @@ const NAMED_CHANGE = {
       type: "array",
       maxItems: AUDITED_FIELDS.length,
       items: { type: "string", enum: AUDITED_FIELDS },
-      description: "The fields whose values became others, of those that the caller may read.",
+      description: "The fields whose values changed, of those that the caller may read.",
     },
     requestId: { type: "string", maxLength: 64 },
     etag: { ...etag, type: ["string", "null"], description: "Null after a removal." },

@@ -135,7 +135,7 @@ const STEPS: Readonly<Record<number, readonly string[]>> = {
       operation        text COLLATE "C" NOT NULL CHECK (operation IN ('create', 'replace', 'patch', 'delete', 'erase')),
       version_before   text COLLATE "C",          -- null of a creation
       version_after    text COLLATE "C",          -- null of a removal
-      changed          text COLLATE "C" NOT NULL, -- names of the fields whose values became others, separated by commas
+      changed          text COLLATE "C" NOT NULL, -- names of the fields whose values changed, separated by commas
       without_if_match smallint NOT NULL,         -- 1 or 0
       with_key         smallint NOT NULL,         -- 1 or 0: whether it came under an Idempotency-Key
       values_digest    bytea CHECK (length(values_digest) = 32), -- of the salt and content in audit_values; null: none were kept

@@ -103,7 +103,7 @@ const STEPS: Readonly<Record<number, string>> = {
     customer_id      TEXT NOT NULL,
     version_before   TEXT,             -- null of a creation
     version_after    TEXT,             -- null of a removal
-    changed          TEXT NOT NULL,    -- names of the fields whose values became others, separated by commas
+    changed          TEXT NOT NULL,    -- names of the fields whose values changed, separated by commas
     without_if_match INTEGER NOT NULL, -- 1 or 0
     with_key         INTEGER NOT NULL, -- 1 or 0: whether it came under an Idempotency-Key
     values_digest    BLOB CHECK (length(values_digest) = 32), -- of the salt and content in audit_values; null: none were kept
