@@ -17,7 +17,7 @@ type Advisories = Readonly<
   >
 >;
 
-export type Audit = {
+type Audit = {
   /** What there is to say, for people. */
   readonly lines: readonly string[];
   /** Whether no advisory was found; true also where nobody could be asked. */

@@ -1,6 +1,6 @@
 import { StoreUnavailable } from "../storage/customers/customer-store.ts";
 import type { Caller } from "../storage/tokens/token-store.ts";
-import { withinTime } from "../telemetry/last-answer.ts";
+import { withinTime } from "../telemetry/within-time.ts";
 import type { TokenLookup } from "./authentication.ts";
 
 /** How long what the store said counts: an outage within which no alert may fall silent. */

@@ -40,7 +40,7 @@ export function replyPosition(position: string | null): readonly [tokenId: strin
 }
 
 /** Values that are kept beside a row of the audit trail. */
-export type PersonValues = {
+type PersonValues = {
   readonly customerId: string;
   readonly content: string;
   /** Where the next page begins. */

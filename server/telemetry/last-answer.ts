@@ -1,10 +1,5 @@
 import { StoreUnavailable } from "../storage/customers/customer-store.ts";
-
-/**
- * How long a scrape waits for the store. One that does not answer would otherwise keep
- * back the metrics that say so; what was known last counts then. Prometheus gives up after 10 s.
- */
-const ANSWER_MS = 1_000;
+import { withinTime } from "./within-time.ts";
 
 /** What the store said last of something that scrapes show. */
 export class LastAnswer<T> {
@@ -41,11 +36,4 @@ export class LastAnswer<T> {
       if (!(error instanceof StoreUnavailable)) throw error;
     }
   }
-}
-
-/** @returns `otherwise` where the store does not answer within {@link ANSWER_MS} */
-export async function withinTime<T>(answer: Promise<T>, otherwise: T): Promise<T> {
-  const { promise: late, resolve } = Promise.withResolvers<T>();
-  const timer = setTimeout(() => resolve(otherwise), ANSWER_MS);
-  return await Promise.race([answer, late]).finally(() => clearTimeout(timer));
 }

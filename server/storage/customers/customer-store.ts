@@ -9,7 +9,7 @@ import type { Projection } from "../../domain/projection.ts";
 /** A customer as a read returns it: the fields of the projection, no others, and the version of the whole. */
 export type StoredCustomer = { readonly rowVersion: RowVersion; readonly fields: CustomerFields };
 
-export type PageQuery = {
+type PageQuery = {
   readonly tenant: string;
   /** The id after which the page begins, or null for the first. */
   readonly after: string | null;

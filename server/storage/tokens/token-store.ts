@@ -68,7 +68,7 @@ export type Rotated = {
 };
 
 /** `token` is the new one itself, which is shown this once. */
-export type RotateOutcome = (Rotated & { readonly token: string }) | NotOneToken;
+type RotateOutcome = (Rotated & { readonly token: string }) | NotOneToken;
 
 /**
  * Bearer tokens: made here, shown once, kept as SHA-256 digests. An engine keeps every rule of

@@ -21,7 +21,7 @@ export const TENANTS = ["acme", "Acme", "a-1", "zz"];
 const KEEPING = { ...TEST_ORIGIN, keepsValues: true };
 
 /** What a client of a database holds: all of it must hold in a copy. */
-export type MovedDatabase = Awaited<ReturnType<typeof fillDatabase>>;
+type MovedDatabase = Awaited<ReturnType<typeof fillDatabase>>;
 
 /** How many rows {@link fillDatabase} makes, by table. */
 export const MOVED_ROWS = {
