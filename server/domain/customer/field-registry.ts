@@ -4,8 +4,9 @@ export const STATUSES = ["active", "suspended", "closed"] as const;
 export type CustomerStatus = (typeof STATUSES)[number];
 
 /**
- * The customer's fields, one row each. Projections, columns, body schemas and policy follow from it.
- * `createdAt` is stored but not listed here: it cannot be selected and never appears in a body.
+ * The customer's fields, one row each. Projections, and the names in policies, scopes and the OpenAPI document, follow from it;
+ * body schemas and the columns of each engine are written out (CONTRIBUTING.md has the list). `createdAt` is stored
+ * but not listed here: it cannot be selected and never appears in a body.
  */
 export const FIELD_REGISTRY = {
   id: { inDefaultSet: true, schema: Type.String() },
