@@ -119,6 +119,18 @@ describe("the reference in server/docs is complete", () => {
   });
 });
 
+test("each figure in a table of docs/sizing.md, and each date there, is one of PERFORMANCE.md", async () => {
+  const [sizing, performance] = await Promise.all([read("docs/sizing.md"), read("PERFORMANCE.md")]);
+  const figuresOf = (text: string): string[] => text.match(/\d[\d.,]*\d|\d/g) ?? [];
+  const cells = (sizing.match(/^\|.*\|$/gm) ?? []).flatMap(figuresOf);
+  const dates = sizing.match(/\d{4}-\d\d-\d\d/g) ?? [];
+  expect(cells.length).toBeGreaterThan(10);
+  expect(dates.length).toBeGreaterThan(0);
+  const measured = new Set(figuresOf(performance));
+  expect(cells.filter((figure) => !measured.has(figure))).toEqual([]);
+  expect(missing(performance, ...dates)).toEqual([]);
+});
+
 describe("One GET, one PUT", () => {
   const page = readme.slice(readme.indexOf("## One GET, one PUT"), readme.indexOf("## Guides"));
   const stations = [...page.matchAll(/\]\(([^)]+\.ts)\)/g)].map(([, file = ""]) => file);
