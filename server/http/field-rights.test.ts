@@ -57,6 +57,9 @@ operations = ["get", "list", "create", "replace", "patch", "delete"]
 [roles.clerk]
 read = ["id", "name"]
 operations = ["create", "replace", "patch", "list"]
+[roles.intake]
+read = ["name"]
+operations = ["create"]
 [tenants.acme.roles.guest]
 read = ["id"]
 operations = ["get"]
@@ -98,6 +101,14 @@ describe("roles that write without reading everything", () => {
     const filtered = await clerks.send("GET", "/customers?status=active", { caller: clerk });
     expect(filtered.json.code).toBe("forbidden-field");
     expect((await clerks.send("GET", `${path}?fields=email`)).json).toEqual({ email: "x@y" });
+  });
+
+  test("learn the id of a creation from its Location, also where they may not read it", async () => {
+    const body = { name: "Ada", email: "ada@example.com" };
+    const made = await clerks.send("POST", "/customers", { caller: { role: "intake" }, body });
+    expect(made.json).toEqual({ name: "Ada" });
+    const stored = await clerks.send("GET", `${made.headers.get("location")}?fields=name`);
+    expect([stored.status, stored.json]).toEqual([200, { name: "Ada" }]);
   });
 
   test("a tenant's own row of a role is for that tenant", async () => {
