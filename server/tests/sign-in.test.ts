@@ -500,12 +500,17 @@ describe("a token that brings its own key", () => {
 describe("writes by a token of the issuer", () => {
   const body = { name: "Ada", email: "ada@example.com" };
 
-  test("an Idempotency-Key belongs to the subject, so that a repeat with its next token is done once", async () => {
+  /** Creations under one key. */
+  function creations() {
     const key = { "idempotency-key": crypto.randomUUID() };
-    const create = async (token: string) => {
+    return async (token: string) => {
       const { status, headers } = await service.send("POST", "/customers", { ...as(token, key), body });
       return { status, location: headers.get("location"), replayed: headers.get("idempotency-replayed") };
     };
+  }
+
+  test("an Idempotency-Key belongs to the subject, so that a repeat with its next token is done once", async () => {
+    const create = creations();
     const first = await create(await issuer.token());
     expect([first.status, first.replayed]).toEqual([201, null]);
     expect(await create(await issuer.sign({ jti: "next" }))).toEqual({ ...first, replayed: "true" });
@@ -516,6 +521,20 @@ describe("writes by a token of the issuer", () => {
         null,
         false,
       ]);
+    }
+  });
+
+  test("an Idempotency-Key belongs to all tokens of a client and tenant together where they have no subject", async () => {
+    const create = creations();
+    const first = await create(await issuer.sign({ sub: undefined }));
+    expect([first.status, first.replayed]).toEqual([201, null]);
+    expect(await create(await issuer.sign({ sub: undefined, jti: "next" }))).toEqual({
+      ...first,
+      replayed: "true",
+    });
+    for (const others of [{}, { sub: undefined, client_id: "other" }, { sub: undefined, org: "globex" }]) {
+      const elsewhere = await create(await issuer.sign(others));
+      expect([elsewhere.status, elsewhere.replayed]).toEqual([201, null]);
     }
   });
 
