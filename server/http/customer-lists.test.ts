@@ -4,6 +4,25 @@ import { TestService } from "../tests/support/service/test-service.ts";
 const service = await TestService.start();
 afterAll(() => service.stop());
 
+test.each([{ "if-match": '"AAAAAAAAAAAAAAAA"' }, { "if-match": "*" }, { "if-none-match": "*" }])(
+  "%j means nothing where there is no entity-tag: on a creation, a list, a search, a history",
+  async (headers) => {
+    const { path } = await service.customer();
+    const body = { name: "Ada", email: "ada@example.com" };
+    for (const [method, target, options, status] of [
+      ["POST", "/customers", { body }, 201],
+      ["GET", "/customers", {}, 200],
+      ["POST", "/customers/search", { body: {} }, 200],
+      ["GET", `${path}/history`, {}, 200],
+    ] as const) {
+      expect([target, (await service.send(method, target, { ...options, headers })).status]).toEqual([
+        target,
+        status,
+      ]);
+    }
+  },
+);
+
 describe("lists", () => {
   const caller = { tenant: "lists" };
   test("pages follow by cursor and by Link, each customer once, in the order of creation", async () => {
