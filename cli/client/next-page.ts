@@ -5,6 +5,7 @@
 
 import { memberNamed, plainText } from "./customer.ts";
 import { isJsonArray, isJsonObject, type Json, type JsonObject } from "./json.ts";
+import { parseLinks } from "./wire/link-header.ts";
 import { type ApiRequest, readPage } from "./wire/request.ts";
 
 export type NextPage =
@@ -28,10 +29,11 @@ type PageRead = {
 /** @param ask the request for the page at a cursor. @param base the base URL, no trailing slash. */
 export function nextPage(page: PageRead, ask: (cursor: string) => ApiRequest, base: string): NextPage {
   const { fields, body, request } = page;
-  const link = fields.get("link");
+  const links = parseLinks(fields.get("link") ?? "");
+  const linked = links?.find(({ relations }) => relations.includes("next"))?.target;
   const { target, cursor, other } = bodyNext(body);
   // A search is a POST: its next page is the same search with the cursor, whatever a link says.
-  const place = request.method === "POST" ? undefined : ((link && linkTarget(link)) ?? target);
+  const place = request.method === "POST" ? undefined : (linked ?? target);
   const list = base + request.path;
   const url = place !== undefined && URL.canParse(place, list) ? new URL(place, list) : undefined;
   const path = url && pathBelow(url, new URL(list), base);
@@ -41,7 +43,11 @@ export function nextPage(page: PageRead, ask: (cursor: string) => ApiRequest, ba
   const member = other ?? (target === undefined ? undefined : "next");
   if (member !== undefined) return { kind: "next-unknown", member };
   // Where a server says that this is the end, its total may count customers that these credentials may not see.
-  if (PAGE_LINK.test(link ?? "") || saysEnd(body)) return { kind: "none", said: true };
+  if (saysEnd(body)) return { kind: "none", said: true };
+  const relations = links?.flatMap((link) => link.relations);
+  // A header that can't be read may hold the link to the next page.
+  if (relations === undefined || relations.some(isSign)) return { kind: "next-unknown", member: "Link" };
+  if (relations.some((relation) => OTHER_PAGES.has(relation))) return { kind: "none", said: true };
   const totals = totalsOf(page);
   const beyond = totals.find(({ total, came }) => total > came);
   if (beyond !== undefined) return { kind: "next-unknown", member: beyond.name };
@@ -59,19 +65,8 @@ function pathBelow(url: URL, own: URL, base: string): string | undefined {
   return inside ? url.pathname.slice(prefix.length) + url.search : undefined;
 }
 
-function linkTarget(link: string): string | undefined {
-  for (const [, target, parameters = ""] of link.matchAll(
-    /<([^>]*)>((?:\s*;\s*[\w!#$&+.^`|~*-]+\s*(?:=\s*(?:"[^"]*"|[^\s",;]+))?)*)/g,
-  )) {
-    const rel = /;\s*rel\s*=\s*(?:"([^"]*)"|([^\s",;]+))/i.exec(parameters);
-    const relations = (rel?.[1] ?? rel?.[2] ?? "").toLowerCase().split(/\s+/);
-    if (relations.includes("next")) return target;
-  }
-  return undefined;
-}
-
-/** Of a page that is not the only one; without one to the next, it is the last. */
-const PAGE_LINK = /;\s*rel\s*=\s*"?(?:first|last|prev|previous)\b/i;
+/** Relations of a page that is not the only one; without one to the next, it is the last. */
+const OTHER_PAGES = new Set(["first", "last", "prev", "previous"]);
 /** As letters alone, in lower case: `@odata.nextLink`, `next_page_url`. */
 const NEXT_LINK = /^(?:odata)?next(?:link|(?:page)?url)?$/;
 /** `next_page_token`, `hasMore`. */

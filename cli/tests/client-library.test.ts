@@ -28,7 +28,7 @@ afterAll(async () => {
 });
 
 /** Minified and compressed. */
-const BYTES_MAX = 12_288;
+const BYTES_MAX = 13_312;
 
 test(`is at most ${BYTES_MAX} bytes`, async () => {
   const built = await Bun.file(join(installed, "dist/client/customers.js")).bytes();

@@ -75,6 +75,9 @@ describe("the next page", () => {
       "among other links",
       '</base/x>; rel="first"; title="a, b", </base/customers?page=2>; title="n"; rel="NEXT last"',
     ],
+    ["after a text that looks like a relation", '<customers?page=2>; title="a; rel=x"; rel="next"'],
+    ["after a text with a quotation mark", '<customers?page=2>; title="q\\"x"; rel="next"'],
+    ["after a text with a quoted relation", '<customers?page=2>; title="rel=\\"x\\""; rel=next'],
   ])("by Link: %s", async (_, link) => {
     const { pages, seen } = await listed((url) =>
       url.search === "" ? json([{ id: 1 }], link) : json(second),
@@ -231,6 +234,26 @@ describe("the next page", () => {
     expect(pages).toEqual([["1"]]);
   });
 
+  test.each([
+    ["a quotation mark that is not closed", '</base/customers?page=2>; rel="next'],
+    ["no angle brackets", '/base/customers?page=2; rel="next"'],
+    ["other quotation marks", "</base/customers?page=2>; rel='next'"],
+    ["a relation of its own", '</base/customers?page=2>; rel="next-page"'],
+  ])(
+    "in a Link that can't be read is reported, unless the body says that it is the end: %s",
+    async (_, link) => {
+      const { pages } = await listed(() => json([{ id: 1 }], link));
+      expect(pages).toEqual([["1"], expect.stringContaining('says by "Link"')]);
+      expect((await listed(() => json({ items: [{ id: 1 }], next: null }, link))).pages).toEqual([["1"]]);
+    },
+  );
+
+  test("of a search that only a Link names is reported", async () => {
+    const link = '</base/customers?page=2>; rel="next"';
+    const { pages } = await listed(() => json([{ email: "a@b" }], link), { email: "a@b" });
+    expect(pages.at(-1)).toContain('says by "Link"');
+  });
+
   test("that was there already ends the list as a failure", async () => {
     const { pages } = await listed(() => json([{ id: 1 }], '</base/customers?page=2>; rel="next"'));
     expect(pages.at(-1)).toContain("goes round in a circle");
@@ -259,6 +282,16 @@ test.each([
       exitCode: 0,
       warns,
     });
+  }
+});
+
+test("a Link that can't be read ends list --all and export with exit 1", async () => {
+  const answer = () => json([{ id: 1 }], '</customers?page=2>; rel="next');
+  const server = Bun.serve({ port: 0, hostname: "127.0.0.1", fetch: answer });
+  stops.push(() => server.stop(true));
+  for (const args of [["list", "--all"], ["export"]]) {
+    const { exitCode, stderr } = await runClient([...args, "--fields", "id", "--url", server.url.origin]);
+    expect({ exitCode, stderr }).toEqual({ exitCode: 1, stderr: expect.stringContaining("is not complete") });
   }
 });
 
