@@ -1,5 +1,6 @@
 /** Reads, which may be repeated at will: a short trouble on the way is no reason to fail. */
 import type { Deadline } from "./deadline.ts";
+import { httpDateMs } from "./http-date.ts";
 import { failedBy, type Reply, type Transport } from "./reply.ts";
 import type { ApiRequest } from "./request.ts";
 import { backOffMs, retryAfterMs } from "./retry-timing.ts";
@@ -58,6 +59,5 @@ export function waitBeforeRepeating(reply: Reply, attempt: number, persistent: b
 export function serverWaitMs(reply: Reply): number | undefined {
   if (reply.kind !== "complete") return undefined;
   const { fields } = reply;
-  const serverClockMs = Date.parse(fields.get("date") ?? "") || Date.now();
-  return retryAfterMs(fields.get("retry-after"), serverClockMs);
+  return retryAfterMs(fields.get("retry-after"), httpDateMs(fields.get("date")) ?? Date.now());
 }

@@ -1,4 +1,5 @@
 /** How long to wait before the next request: pure, so that its laws can be tested. */
+import { httpDateMs } from "./http-date.ts";
 
 export const BACK_OFF_FIRST_MS = 50;
 export const BACK_OFF_MAX_MS = 2000;
@@ -23,9 +24,6 @@ export function backOffMs(attempt: number, chance: number = Math.random()): numb
 export function retryAfterMs(header: string | undefined, nowMs: number): number | undefined {
   const text = header?.trim() ?? "";
   if (/^\d+$/.test(text)) return Number(text) * 1000;
-  // All three forms of an HTTP date begin with the name of a day; Date.parse alone would take "1.5" for a
-  // date.
-  if (!/^[a-z]{3}/i.test(text)) return undefined;
-  const date = Date.parse(text);
-  return Number.isNaN(date) ? undefined : Math.max(0, date - nowMs);
+  const dateMs = httpDateMs(text);
+  return dateMs === undefined ? undefined : Math.max(0, dateMs - nowMs);
 }
