@@ -19,31 +19,35 @@ export const registerConfig: RegisterCommand = (program, run) => {
             ["from", source ?? "default"],
           ]);
         const { proxy } = settings;
-        await printRows(invocation, [
-          row("url", settings.url ?? null, sources.url),
-          row("profile", settings.profile ?? null, sources.profile),
-          ...settings.headers.map(({ name, value, secret }) =>
-            row(
-              `header ${name}`,
-              secret ? "***" : value,
-              name === "Authorization" && sources.token !== undefined ? sources.token : sources.headers,
+        await printRows(
+          invocation,
+          ["setting", "value", "from"],
+          [
+            row("url", settings.url ?? null, sources.url),
+            row("profile", settings.profile ?? null, sources.profile),
+            ...settings.headers.map(({ name, value, secret }) =>
+              row(
+                `header ${name}`,
+                secret ? "***" : value,
+                name === "Authorization" && sources.token !== undefined ? sources.token : sources.headers,
+              ),
             ),
-          ),
-          proxy.kind === "proxy"
-            ? row("proxy", maskedProxyUrl(proxy.url), proxy.source)
-            : row("proxy", null, undefined),
-          row("cacert", sources.cacert?.value ?? null, sources.cacert?.source),
-          row("cert", sources.cert?.value ?? null, sources.cert?.source),
-          row("insecure", settings.insecure, sources.insecure),
-          row("timeout", `${settings.timeoutMs / 1000}s`, sources.timeout),
-          row("casing", settings.casing, sources.casing),
-          row(
-            "undo",
-            settings.undoMs === undefined ? "off" : `${settings.undoMs / 3_600_000}h`,
-            sources.undo,
-          ),
-          row("protected", settings.protectedBy !== undefined, protectedFrom(settings)),
-        ]);
+            proxy.kind === "proxy"
+              ? row("proxy", maskedProxyUrl(proxy.url), proxy.source)
+              : row("proxy", null, undefined),
+            row("cacert", sources.cacert?.value ?? null, sources.cacert?.source),
+            row("cert", sources.cert?.value ?? null, sources.cert?.source),
+            row("insecure", settings.insecure, sources.insecure),
+            row("timeout", `${settings.timeoutMs / 1000}s`, sources.timeout),
+            row("casing", settings.casing, sources.casing),
+            row(
+              "undo",
+              settings.undoMs === undefined ? "off" : `${settings.undoMs / 3_600_000}h`,
+              sources.undo,
+            ),
+            row("protected", settings.protectedBy !== undefined, protectedFrom(settings)),
+          ],
+        );
         return undefined;
       }),
     );

@@ -15,7 +15,7 @@ import type { RegisterCommand } from "./common/command.ts";
 import { confirmWrite } from "./common/confirm-write.ts";
 import { printRequest } from "./common/dry-run.ts";
 import { type FieldOptions, fieldValues, once, SET, SET_JSON } from "./common/field-options.ts";
-import { FIELDS, idempotencyKey, RESULT, WITH_ETAG, YES } from "./common/options.ts";
+import { checkedResult, FIELDS, idempotencyKey, RESULT, WITH_ETAG, YES } from "./common/options.ts";
 
 export const registerCreate: RegisterCommand = (program, run) => {
   program
@@ -40,6 +40,7 @@ export const registerCreate: RegisterCommand = (program, run) => {
       run(async (invocation, options) => {
         const key = options.idempotencyKey ?? crypto.randomUUID();
         const values = creationValues(options);
+        checkedResult(options.result, invocation.settings.output);
         const request = createCustomer(spelledUnseen(values, invocation.settings.casing), key);
         if (options.dryRun) {
           await printRequest(invocation, request, undefined);

@@ -13,6 +13,7 @@ import { ask, unasked } from "./common/confirm-write.ts";
 import { dryRun } from "./common/dry-run.ts";
 import {
   checkedLoop,
+  checkedResult,
   customerIds,
   DRY_RUN,
   EXPECT,
@@ -48,6 +49,7 @@ export const registerDelete: RegisterCommand = (program, run) => {
       run(async (invocation, words, options) => {
         const ids = await idsOf(words, invocation);
         checkedLoop(options);
+        checkedResult(options.result, invocation.settings.output);
         onlyOne("--if-match", options.ifMatch, ids);
         return await forEachId(invocation, ids, options.dryRun ? "looked at" : "deleted", (id) =>
           deleteOne(invocation, id, options),

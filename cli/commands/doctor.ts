@@ -1,5 +1,5 @@
 import { type Customer, memberNamed, plainText } from "../client/customer.ts";
-import { formatJson, type Json } from "../client/json.ts";
+import type { Json } from "../client/json.ts";
 import { eachPage } from "../client/pages.ts";
 import { type Ports, readCurrent } from "../client/read-customer.ts";
 import { failedBy, type Reply, type Transport } from "../client/wire/reply.ts";
@@ -18,7 +18,9 @@ import type { Ending, Invocation } from "../invocation.ts";
 import { type Failure, failure, isFailure } from "../outcome/failure.ts";
 import { listFailure, readFailure } from "../outcome/reply-failure.ts";
 import { tokenRenewal } from "../outcome/token-end.ts";
-import { escapedInJson, visibleControls } from "../output/visible-controls.ts";
+import { outputFormat } from "../output/print-customers.ts";
+import { printRows } from "../output/print-facts.ts";
+import { visibleControls } from "../output/visible-controls.ts";
 import type { RegisterCommand } from "./common/command.ts";
 import { customerId } from "./common/options.ts";
 import { refusedByService } from "./common/service-check.ts";
@@ -168,19 +170,19 @@ function idOf(customer: Customer | undefined): string | undefined {
   return id === undefined ? undefined : plainText(id);
 }
 
-async function report({ out, settings }: Invocation, findings: readonly Finding[]): Promise<void> {
-  if (settings.output === "json" || settings.output === "ndjson") {
-    const items = findings.map(({ exit: _, ...shown }) => new Map<string, Json>(Object.entries(shown)));
-    const texts = settings.output === "json" ? [formatJson(items)] : items.map((item) => formatJson(item));
-    await out.write(texts.map((text) => `${escapedInJson(text)}\n`).join(""));
-    return;
+async function report(invocation: Invocation, findings: readonly Finding[]): Promise<void> {
+  if (outputFormat(invocation) !== "table") {
+    const columns = ["check", "verdict", "found", "fix"] as const;
+    const rowOf = (finding: Finding) =>
+      new Map<string, Json>(columns.map((column) => [column, finding[column] ?? null]));
+    return await printRows(invocation, columns, findings.map(rowOf));
   }
   const width = Math.max(...findings.map(({ check }) => check.length));
   const lines = findings.flatMap(({ check, verdict, found, fix }) => [
     `${verdict.padEnd(7)}  ${check.padEnd(width)}  ${found}`,
     ...(fix === undefined ? [] : [`${" ".repeat(width + 11)}to correct it: ${fix}`]),
   ]);
-  await out.write(visibleControls(`${lines.join("\n")}\n`));
+  await invocation.out.write(visibleControls(`${lines.join("\n")}\n`));
 }
 
 function verdict(findings: readonly Finding[]): Ending {

@@ -43,7 +43,7 @@ export const registerProfile: RegisterCommand = (program, run) => {
               ["protected", guarded ?? false],
             ]),
         );
-        await printRows(invocation, rows);
+        await printRows(invocation, ["name", "url", "current", "protected"], rows);
         if (rows.length === 0) invocation.messages.note(`there is no profile yet in ${file.path}`);
         return undefined;
       }, "no-profile"),

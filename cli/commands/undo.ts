@@ -84,7 +84,7 @@ async function list(invocation: Invocation, journal: UndoJournal, ids: readonly 
         ["expires", new Date(expiresMs).toISOString()],
       ]),
   );
-  await printRows(invocation, rows);
+  await printRows(invocation, ["id", "change", "fields", "written", "expires"], rows);
   if (rows.length === 0) invocation.messages.note("There is nothing to undo.");
   return undefined;
 }

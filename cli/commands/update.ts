@@ -16,6 +16,7 @@ import { dryRun } from "./common/dry-run.ts";
 import { type FieldOptions, fieldValues, once, SET, SET_JSON, UNSET } from "./common/field-options.ts";
 import {
   checkedLoop,
+  checkedResult,
   customerIds,
   DRY_RUN,
   EXPECT,
@@ -59,6 +60,7 @@ export const registerUpdate: RegisterCommand = (program, run) => {
       run(async (invocation, words, options) => {
         const ids = await idsOf(words, invocation);
         checkedLoop(options);
+        checkedResult(options.result, invocation.settings.output);
         onlyOne("--if-match", options.ifMatch, ids);
         const change = namedChange(options);
         const { settings } = invocation;

@@ -35,7 +35,7 @@ async function examine(env: Record<string, string>, args: string[] = []) {
 
 test("a sound way is all ok, in words and as JSON, and is only read", async () => {
   const { server, env } = await place();
-  const run = await runClient(["doctor"], { env });
+  const run = await runClient(["doctor", "--output", "table"], { env });
   expect([run.exitCode, run.stderr]).toEqual([0, ""]);
   const lines = run.stdout.trimEnd().split("\n");
   expect(lines.every((line) => line.startsWith("ok "))).toBe(true);

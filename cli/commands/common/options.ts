@@ -3,6 +3,7 @@ import { InvalidArgumentError, Option } from "@commander-js/extra-typings";
 import type { Expectation, OnConflict } from "../../client/loop/write-job.ts";
 import { parseEntityTag } from "../../client/wire/entity-tag.ts";
 import { canBeId } from "../../client/wire/request.ts";
+import type { OutputFormat } from "../../config/flags.ts";
 import { UsageError } from "../../outcome/failure.ts";
 
 export type WriteOptions = {
@@ -70,6 +71,15 @@ export function checkedLoop({ ifMatch, onConflict }: WriteOptions & LoopOptions)
   throw new UsageError(
     `--if-match and --on-conflict ${onConflict} exclude each other: a pinned version is never read again`,
     "For values that must still be there, give --expect FIELD=VALUE instead of --if-match.",
+  );
+}
+
+/** A result holds objects, and there is one for each customer: CSV and bare values have no place for either. */
+export function checkedResult(result: boolean | undefined, output: OutputFormat | undefined): void {
+  if (!result || (output !== "csv" && output !== "value")) return;
+  throw new UsageError(
+    `--result can't be printed as ${output}; nothing was sent`,
+    "Give --output table, json or ndjson.",
   );
 }
 
