@@ -31,7 +31,10 @@ export const RESULT = new Option(
   .conflicts(["withEtag", "dryRun"])
   .helpGroup("Output:");
 export const STATUS = new Option("--status <status>", "only customers with this status");
-export const EMAIL = new Option("--email <email>", "only customers with exactly this address");
+export const EMAIL = new Option(
+  "--email <email>",
+  "only customers with this address; case makes no difference",
+);
 
 export const YES = new Option("-y, --yes", "do not ask");
 export const DRY_RUN = new Option("--dry-run", "read, print the request and the change, write nothing");
