@@ -3,24 +3,27 @@
  * it read (If-Match), and on a conflict reads and sends again; after a lost reply it finds out what became
  * of the write.
  */
-import { type Created, type CreationStopped, createUntilDecided } from "./creation.ts";
-import { type Customer, parseJsonOrUndefined, plainText } from "./customer.ts";
+import { type Created, createUntilDecided } from "./creation.ts";
+import type { Customer } from "./customer.ts";
 import { eachHistoryPage, type HistoryEntry, historyEntry } from "./customer-history.ts";
-import { isJsonArray, isJsonObject, type Json, JsonNumber } from "./json.ts";
+import { CustomersError, demand, type Written } from "./customers-error.ts";
+import { exactValues, type Fields } from "./field-values.ts";
 import { type Casing, changeIntent, deletionIntent, type WriteIntent } from "./loop/intent.ts";
 import { writeUntilDecided } from "./loop/loop.ts";
 import type { OnConflict } from "./loop/write-job.ts";
-import { isDone, type WriteOutcome } from "./loop/write-outcome.ts";
-import { eachPage, type ListFailure } from "./pages.ts";
+import { isDone } from "./loop/write-outcome.ts";
+import { eachPage } from "./pages.ts";
 import { type Ports, type Reading, readCurrent, readUnless } from "./read-customer.ts";
-import type { ReadRefusal } from "./refusal.ts";
 import { startDeadline } from "./wire/deadline.ts";
 import { fetchTransport } from "./wire/fetch-transport.ts";
 import type { Transport } from "./wire/reply.ts";
 import { canBeId, createCustomer } from "./wire/request.ts";
+import { isReservedHeader } from "./wire/reserved-headers.ts";
 
 export type { Customer, CustomerData } from "./customer.ts";
 export type { HistoryEntry } from "./customer-history.ts";
+export { CustomersError, type CustomersFailure, type Written } from "./customers-error.ts";
+export type { Fields, Value } from "./field-values.ts";
 export { JsonNumber } from "./json.ts";
 export type { FieldConflict } from "./loop/field-conflicts.ts";
 export type { OnConflict } from "./loop/write-job.ts";
@@ -32,29 +35,58 @@ export type CustomersOptions = {
   url: string;
   /** Sent as `Authorization: Bearer …`. */
   token?: string | undefined;
-  /** For deployments with another scheme. */
+  /**
+   * Sent with every request, for deployments with another scheme. Headers that the library sets itself are refused, such
+   * as If-Match and Content-Length; Content-Type, Accept and Prefer of a request replace those given here.
+   */
   headers?: Readonly<Record<string, string>> | undefined;
-  /** For each call with all of its retries; 30,000 unless given. */
+  /** For each call that names none; 30,000 unless given. See CallOptions. */
   timeoutMs?: number | undefined;
   /** How this deployment spells members that it has not shown yet: `name` or `Name`. */
   casing?: Casing | undefined;
   /** The deployment honours Idempotency-Key: a creation is then repeated after a lost reply. */
   idempotencyKeysHonoured?: boolean | undefined;
+  /**
+   * In place of the runtime's own, which is looked up when `openCustomers` is called: for a proxy, say. It must neither
+   * follow redirects nor repeat requests by itself. Where it rejects without a code such as ECONNREFUSED, the request
+   * counts as sent: a reading then decides about a write, and a creation ends as `unknown-outcome`.
+   */
   fetch?: typeof globalThis.fetch | undefined;
   /** In place of `fetch`. */
   transport?: Transport | undefined;
 };
 
-export type CallOptions = { timeoutMs?: number | undefined; signal?: AbortSignal | undefined };
+export type CallOptions = {
+  /**
+   * At least 0, in milliseconds, for the whole call with its retries and waits; of `list` and `history`, for each page.
+   * That of `openCustomers` unless given. When it passes, a reading fails as `unreachable` or with the last refusal, a
+   * write or a creation that may have been applied as `unknown-outcome`.
+   */
+  timeoutMs?: number | undefined;
+  /** Ends the call early: `interrupted`, or `unknown-outcome` where a write may have been applied. */
+  signal?: AbortSignal | undefined;
+};
 
 export type ReadOptions = CallOptions & {
-  /** The server's default set unless given. */
+  /** Names of fields, in any case; the server's default set unless given. An unknown one is the failure `invalid`. */
   fields?: readonly string[] | undefined;
 };
 
 export type ListOptions = ReadOptions & {
+  /**
+   * Customers with this status alone; case makes no difference. A deployment may refuse a status that it does not know
+   * (`invalid`). One that ignores the filter is the failure `unfiltered`.
+   */
   status?: string | undefined;
+  /**
+   * Customers with this address alone; case makes no difference. It is sent in the body of a search, so that it does not
+   * end in the logs of URLs; where a deployment has no search, the failure is `not-found` or `not-offered`.
+   */
   email?: string | undefined;
+  /**
+   * Customers of one request, a positive integer; the deployment's choice unless given. It changes how many requests are
+   * made, not how many customers come. One that is too large for the deployment is the failure `invalid`.
+   */
   pageSize?: number | undefined;
 };
 
@@ -80,40 +112,13 @@ export type WriteOptions = CallOptions & {
   attemptsMax?: number | undefined;
 };
 
-/** What a value may be: `JsonNumber` where its digits must stay as they are. */
-export type Value =
-  | null
-  | boolean
-  | string
-  | number
-  | JsonNumber
-  | readonly Value[]
-  | { readonly [name: string]: Value };
-/** Named fields and their new values; null removes a member (RFC 7396). */
-export type Fields = Readonly<Record<string, Value>>;
-
-/** `written`: a reply said so. `as-wanted`: the customer is so, and no reply says that this is our doing. */
-export type Written = Extract<WriteOutcome, { kind: "written" | "unchanged" | "as-wanted" }>;
-
-/** Why a call failed, by `kind`; of a conflict, `changes` names who else wrote, where the server says it. All but `unknown-outcome`: nothing of the call was applied. */
-export type CustomersFailure = Exclude<WriteOutcome, Written> | ReadRefusal | ListFailure | CreationStopped;
-
-export class CustomersError extends Error {
-  readonly failure: CustomersFailure;
-
-  constructor(what: string, failure: CustomersFailure) {
-    super(`${what}: ${inWords(failure)}`);
-    this.name = "CustomersError";
-    this.failure = failure;
-  }
-}
-
-/** Every method throws a CustomersError where it does not reach what it is for. */
+/** Every method throws a CustomersError where it does not reach what it is for, of kind `usage` for arguments that can't be sent. */
 export type Customers = {
+  /** The customer as it is now, never from a cache. */
   get(id: string, options?: ReadOptions): Promise<Customer>;
   /** Undefined where `tag` is still the current one. */
   getIfChanged(id: string, tag: string, options?: ReadOptions): Promise<Customer | undefined>;
-  /** Every customer, page by page as they are taken. */
+  /** Every customer, page by page as they are taken. After a failure, what came is a part of the list. */
   list(options?: ListOptions): AsyncGenerator<Customer, void>;
   /**
    * Who changed the customer, the newest change first, page by page as they are taken. The failure is
@@ -123,8 +128,13 @@ export type Customers = {
     id: string,
     options?: CallOptions & { pageSize?: number | undefined },
   ): AsyncGenerator<HistoryEntry, void>;
+  /**
+   * A creation has no version to depend on, so it is sent again only where that creates nothing twice: where the request
+   * never left, after 429, and after a lost reply with `idempotencyKeysHonoured`. Else the failure is `unknown-outcome`: the
+   * customer may exist, and repeating the call with the same `idempotencyKey` is safe where the deployment honours keys.
+   */
   create(fields: Fields, options?: CreateOptions): Promise<Created>;
-  /** Sets the named fields. */
+  /** Sets the named fields; all others keep what they hold. */
   update(id: string, fields: Fields, options?: WriteOptions): Promise<Written>;
   /** Sets name and email, which every deployment can (specification 4.2). */
   replace(id: string, fields: { name: string; email: string }, options?: WriteOptions): Promise<Written>;
@@ -137,18 +147,26 @@ const TIMEOUT_MS = 30_000;
 export function openCustomers(options: CustomersOptions): Customers {
   const { url, token, headers, casing = "lower", fetch = globalThis.fetch } = options;
   const sent: Record<string, string> = token === undefined ? {} : { authorization: `Bearer ${token}` };
-  demand(canBeHeaders(sent), "token: holds a character that a header can't carry");
-  demand(canBeHeaders(headers), "headers: a name or a value holds a character that a header can't carry");
+  demandOption(canBeHeaders(sent), "token: holds a character that a header can't carry");
+  demandOption(
+    canBeHeaders(headers),
+    "headers: a name or a value holds a character that a header can't carry",
+  );
+  for (const name of Object.keys(headers ?? {})) {
+    demandOption(!isReservedHeader(name), `headers: ${name} is set by the client itself`);
+    const twice = token !== undefined && name.toLowerCase() === "authorization";
+    demandOption(!twice, `headers: ${name} is given by token already`);
+  }
   const transport = options.transport ?? fetchTransport({ url, headers: { ...sent, ...headers }, fetch });
   const ports = ({ timeoutMs = options.timeoutMs ?? TIMEOUT_MS, signal }: CallOptions): Ports => {
-    demand(timeoutMs >= 0, `timeoutMs: ${timeoutMs} is no time in milliseconds`);
+    demand(timeoutMs >= 0, `timeoutMs must be at least 0, not ${timeoutMs}`);
     // One of its own for each call: Node warns of more than ten listeners on one signal.
     const interrupted = AbortSignal.any(signal === undefined ? [] : [signal]);
     return { transport, deadline: startDeadline(timeoutMs, interrupted) };
   };
 
   const checked = (id: string): string => {
-    demand(canBeId(id), `"${id}" is not a customer id`);
+    demand(typeof id === "string" && canBeId(id), `"${id}" is not a customer id`);
     return id;
   };
 
@@ -164,8 +182,10 @@ export function openCustomers(options: CustomersOptions): Customers {
     asksForChanges: boolean,
   ): Promise<Written> {
     const { onConflict = "merge", ifMatch, attemptsMax } = call;
-    demand(["merge", "reapply", "fail"].includes(onConflict), `onConflict: "${onConflict}" is unknown`);
-    demand(attemptsMax === undefined || attemptsMax >= 1, `attemptsMax: ${attemptsMax} is less than 1`);
+    const known = ["merge", "reapply", "fail"].includes(onConflict);
+    demand(known, `onConflict must be merge, reapply or fail, not "${onConflict}"`);
+    const some = attemptsMax === undefined || attemptsMax >= 1;
+    demand(some, `attemptsMax must be at least 1, not ${attemptsMax}`);
     const expect = Object.entries(call.expect ?? {}).map(([field, value]) => ({ field, value }));
     const job = {
       id: checked(id),
@@ -183,33 +203,43 @@ export function openCustomers(options: CustomersOptions): Customers {
 
   function change(id: string, fields: Fields, call: WriteOptions): Promise<Written> {
     const alsoRead = Object.keys(call.expect ?? {});
-    const intent = changeIntent({ id, change: members(fields), alsoRead, casing, representation: true });
+    const intent = changeIntent({ id, change: exactValues(fields), alsoRead, casing, representation: true });
     return write(id, intent, call, true);
   }
 
   return {
     async get(id, call = {}) {
+      demandWhole("fields", call.fields);
       return shown(id, await readCurrent(ports(call), checked(id), { fields: call.fields }));
     },
     async getIfChanged(id, tag, call = {}) {
+      demandWhole("fields", call.fields);
+      demand(canBeHeaders({ "if-none-match": tag }), "tag holds a character that a header can't carry");
       const reading = await readUnless(ports(call), checked(id), tag, call.fields);
       return reading.kind === "not-modified" ? undefined : shown(id, reading);
     },
     async *list(call = {}) {
       const { status, email, fields, pageSize } = call;
+      demandPageSize(pageSize);
+      demandWhole("fields", fields);
+      demandWhole("status", [status]);
       for await (const page of eachPage(() => ports(call), { status, email, fields, limit: pageSize })) {
         if (page.kind !== "page") throw new CustomersError("customers", page);
         yield* page.items;
       }
     },
     async *history(id, call = {}) {
+      demandPageSize(call.pageSize);
       for await (const page of eachHistoryPage(() => ports(call), checked(id), call.pageSize)) {
         if (page.kind !== "page") throw new CustomersError(`history of customer ${id}`, page);
         yield* page.items.map(historyEntry);
       }
     },
     async create(fields, call = {}) {
-      const request = createCustomer(members(fields), call.idempotencyKey ?? crypto.randomUUID());
+      const { idempotencyKey = crypto.randomUUID() } = call;
+      const sendable = /^[!-~]{1,255}$/.test(idempotencyKey);
+      demand(sendable, "idempotencyKey must be 1 to 255 visible ASCII characters");
+      const request = createCustomer(exactValues(fields), idempotencyKey);
       const creation = await createUntilDecided(ports(call), request, options.idempotencyKeysHonoured);
       if (creation.kind === "created") return creation;
       throw new CustomersError("creation", creation);
@@ -223,9 +253,22 @@ export function openCustomers(options: CustomersOptions): Customers {
   };
 }
 
-/** A mistake of the program, such as a variable that was never set; no reply could say so. */
-function demand(ok: boolean, mistake: string): void {
+/** The message names the option, never its value: that may be a secret. */
+function demandOption(ok: boolean, mistake: string): void {
   if (!ok) throw new TypeError(mistake);
+}
+
+function demandPageSize(size: number | undefined): void {
+  const ok = size === undefined || (Number.isSafeInteger(size) && size >= 1);
+  demand(ok, `pageSize must be a positive integer, not ${size}`);
+}
+
+/** Half of a surrogate pair has no UTF-8, so no URL can carry it. */
+function demandWhole(option: string, texts: readonly (string | undefined)[] = []): void {
+  demand(
+    texts.every((text = "") => text.isWellFormed()),
+    `${option} holds half of a surrogate pair, which no URL can carry`,
+  );
 }
 
 /** The error of `Headers` itself quotes the value, which is a secret. */
@@ -236,30 +279,4 @@ function canBeHeaders(headers: Readonly<Record<string, string>> | undefined): bo
   } catch {
     return false;
   }
-}
-
-function members(fields: Fields): ReadonlyMap<string, Json> {
-  return new Map(
-    Object.entries(fields).map(([field, value]) => {
-      demand(value !== undefined, `"${field}" is undefined`);
-      return [field, exact(value)];
-    }),
-  );
-}
-
-/** As JSON whose numbers keep their digits. */
-function exact(value: Value): Json {
-  if (typeof value === "number") return new JsonNumber(String(value));
-  if (value === null || typeof value !== "object" || value instanceof JsonNumber) return value;
-  return isJsonArray<Value>(value) ? value.map(exact) : members(value);
-}
-
-function inWords(failure: CustomersFailure): string {
-  const { kind } = failure;
-  const reply = "unclear" in failure ? failure.unclear : "reply" in failure && failure.reply;
-  if (!reply) return kind;
-  if (reply.kind !== "complete") return `${kind}: ${reply.detail}`;
-  const problem = parseJsonOrUndefined(reply.text);
-  const detail = isJsonObject(problem) && problem.get("detail");
-  return `${kind} (${reply.status})${detail ? `: ${plainText(detail)}` : ""}`;
 }

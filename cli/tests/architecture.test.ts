@@ -25,7 +25,7 @@ const ALLOWED: Record<string, readonly string[]> = {
   help: ["config", "outcome"],
   http: ["version.ts", "client", "config", "outcome"],
   output: ["client", "config", "files", "outcome", "signals.ts"],
-  config: ["files", "outcome"],
+  config: ["client", "files", "outcome"],
   files: ["outcome"],
   outcome: ["client"],
   // The library: no other folder, no package, nothing of Node or Bun. In it: loop/ decides a write, wire/

@@ -135,21 +135,98 @@ test("the message of a failure says what the service or the network said", async
   );
 });
 
-test("a field that is undefined is refused before anything is sent", async () => {
-  const customers = openCustomers({ url: service.url, token: service.tokens["editor"] ?? "" });
-  const fields = { name: "Ada", email: JSON.parse("{}").email };
-  await expect(customers.create(fields)).rejects.toThrow(new TypeError('"email" is undefined'));
+/** The calls of a program that no compiler has checked. */
+type Untyped = Record<
+  "get" | "getIfChanged" | "create" | "update",
+  (...args: unknown[]) => Promise<unknown>
+> &
+  Record<"list" | "history", (...args: unknown[]) => AsyncGenerator>;
+
+const circle: Record<string, unknown> = {};
+circle["self"] = circle;
+const HALF = "\ud800";
+
+test.each<[keyof Untyped, unknown[], string]>([
+  ["update", ["1", { name: "A" }, { attemptsMax: 0 }], "attemptsMax must be at least 1, not 0"],
+  ["update", ["1", { name: "A" }, { attemptsMax: Number.NaN }], "attemptsMax must be at least 1, not NaN"],
+  ["update", ["1", { name: "A" }, { timeoutMs: Number.NaN }], "timeoutMs must be at least 0, not NaN"],
+  ["update", ["1", { name: "A" }, { timeoutMs: -1 }], "timeoutMs must be at least 0, not -1"],
+  [
+    "update",
+    ["1", { name: "A" }, { onConflict: "marge" }],
+    'onConflict must be merge, reapply or fail, not "marge"',
+  ],
+  ["create", [{ name: "A", email: undefined }], '"email" is undefined'],
+  ["create", [{ a: Number.NaN }], '"a" is NaN, which JSON does not have'],
+  ["update", ["1", { a: [{ b: Number.POSITIVE_INFINITY }] }], '"b" is Infinity, which JSON does not have'],
+  ["update", ["1", { a: 1n }], '"a" is a BigInt, which JSON does not have'],
+  ["update", ["1", { a: new Date(0) }], '"a" is a Date, which'],
+  ["update", ["1", { a: circle }], '"self" holds itself, or more than 500 levels'],
+  ["get", [""], '"" is not a customer id'],
+  ["get", [undefined], '"undefined" is not a customer id'],
+  ["get", [HALF], "is not a customer id"],
+  ["update", [HALF, { name: "A" }], "is not a customer id"],
+  ["history", [HALF], "is not a customer id"],
+  ["get", ["1", { fields: [HALF] }], "fields holds half of a surrogate pair"],
+  ["getIfChanged", ["1", "\u2026"], "tag holds a character that a header can't carry"],
+  [
+    "create",
+    [{ name: "A" }, { idempotencyKey: "a b" }],
+    "idempotencyKey must be 1 to 255 visible ASCII characters",
+  ],
+  ["list", [{ status: HALF }], "status holds half of a surrogate pair"],
+  ["list", [{ pageSize: 0 }], "pageSize must be a positive integer, not 0"],
+  ["list", [{ pageSize: Number.NaN }], "pageSize must be a positive integer, not NaN"],
+  ["history", ["1", { pageSize: 1.5 }], "pageSize must be a positive integer, not 1.5"],
+])("%s refuses %p before anything is sent: kind usage", async (method, args, mistake) => {
+  let sent = 0;
+  const send = () => {
+    sent += 1;
+    return Promise.reject(new Error("sent"));
+  };
+  const transport = { url: "http://localhost", send };
+  const customers = openCustomers({ url: "http://localhost", transport }) as unknown as Untyped;
+  const calling = async () => {
+    const call = customers[method](...args);
+    return await (call instanceof Promise ? call : call.next());
+  };
+  const error: unknown = await calling().catch((thrown: unknown) => thrown);
+  if (!(error instanceof CustomersError)) throw error;
+  expect(error.failure.kind).toBe("usage");
+  expect(error.message).toStartWith("nothing was sent: ");
+  expect(error.message).toContain(mistake);
+  expect(sent).toBe(0);
 });
 
 test.each([
-  [{ attemptsMax: 0 }, "attemptsMax: 0 is less than 1"],
-  [{ attemptsMax: Number.NaN }, "attemptsMax: NaN is less than 1"],
-  [{ timeoutMs: Number.NaN }, "timeoutMs: NaN is no time in milliseconds"],
-  [{ timeoutMs: -1 }, "timeoutMs: -1 is no time in milliseconds"],
-  [JSON.parse('{"onConflict":"marge"}'), 'onConflict: "marge" is unknown'],
-] as const)("the option %p is refused before anything is sent", async (option, message) => {
-  const customers = openCustomers({ url: "http://localhost:1", token: "none" });
-  await expect(customers.update("1", { name: "Ada" }, option)).rejects.toThrow(new TypeError(message));
+  "If-Match",
+  "if-none-match",
+  "Content-Length",
+  "Transfer-Encoding",
+  "Host",
+  "Idempotency-Key",
+  "Accept-Encoding",
+])("the header %s is refused when it is given, as on the command line: the library sets it", (name) => {
+  const open = () => openCustomers({ url: "http://localhost:1", headers: { [name]: "5" } });
+  expect(open).toThrow(new TypeError(`headers: ${name} is set by the client itself`));
+});
+
+test("a header that the library sends with a request is sent once, as the library sets it", async () => {
+  const seen: (string | null)[] = [];
+  using server = Bun.serve({
+    hostname: "127.0.0.1",
+    port: 0,
+    fetch({ headers }) {
+      seen.push(headers.get("content-type"), headers.get("x-tenant"), headers.get("authorization"));
+      return Response.json({ id: "1" }, { status: 201 });
+    },
+  });
+  const headers = { "Content-Type": "text/plain", "X-Tenant": "acme" };
+  await openCustomers({ url: server.url.origin, headers, token: "t" }).create({ name: "A" });
+  expect(seen).toEqual(["application/json", "acme", "Bearer t"]);
+  expect(() =>
+    openCustomers({ url: "http://localhost", token: "t", headers: { Authorization: "x" } }),
+  ).toThrow(new TypeError("headers: Authorization is given by token already"));
 });
 
 test.each([

@@ -35,9 +35,7 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
       const knowsCache = new Request("http://localhost/", { cache: "no-store" }).cache === "no-store";
       const init: RequestInit = {
         method: request.method,
-        // A header that can't be sent is the caller's mistake: it throws here, before anything could be
-        // sent.
-        headers: new Headers({ ...headers, ...(knowsCache ? others : request.headers) }),
+        headers: merged(headers, knowsCache ? others : request.headers),
         redirect: "manual", // followed, it could carry the token elsewhere
         cache: "no-store",
         // In Bun, a connection of its own: on one that was used before, Bun itself sends a PUT or a DELETE a
@@ -61,6 +59,13 @@ export function fetchTransport({ url, headers, fetch }: FetchOptions): Transport
       }
     },
   };
+}
+
+/** Names differ by case alone in a record; joined, both values would be sent. */
+function merged(always: Readonly<Record<string, string>>, own: Readonly<Record<string, string>>): Headers {
+  const headers = new Headers(always);
+  for (const [name, value] of Object.entries(own)) headers.set(name, value);
+  return headers;
 }
 
 /** In a browser a URL may be relative to the page. The value is not quoted, since it may hold credentials. */

@@ -153,9 +153,12 @@ function conditional(
   return { method, path: customerPath(id), headers, body };
 }
 
-/** False for what a URL takes for another place than a customer: the list, or what is above it. */
+/**
+ * False for what a URL takes for another place than a customer, the list or what is above it, and for what no URL can
+ * carry: half of a surrogate pair.
+ */
 export function canBeId(id: string): boolean {
-  return !["", ".", ".."].includes(id);
+  return !["", ".", ".."].includes(id) && id.isWellFormed();
 }
 
 function customerPath(id: string): string {

@@ -1,4 +1,5 @@
 /** `--header 'Name: value'` and `--header-env 'Name: $VARIABLE'` (RFC 9110 §5.1, §5.5). */
+import { isReservedHeader } from "../../client/wire/reserved-headers.ts";
 import { UsageError } from "../../outcome/failure.ts";
 
 export type Header = {
@@ -10,9 +11,6 @@ export type Header = {
 
 const HEADER = /^([!#$%&'*+.^_`|~0-9A-Za-z-]+):[ \t]*([\s\S]*)$/;
 const VALUE = /^[\t\x20-\x7e\x80-\xff]*$/;
-/** The client decides these itself; another value would break what it promises. */
-const RESERVED =
-  /^(?:if-match|if-none-match|content-length|transfer-encoding|connection|host|idempotency-key|accept-encoding|proxy-authorization)$/i;
 /** Names of headers whose values are secrets. */
 export const SECRET_NAME = /auth|token|key|secret|cookie|password|credential|session|signature/i;
 
@@ -27,7 +25,7 @@ export function parseHeader(text: string, option = "--header"): Header {
   }
   if (!VALUE.test(value))
     throw new UsageError(`${option} '${name}: …' has a character that a header can't carry`);
-  if (RESERVED.test(name)) {
+  if (isReservedHeader(name)) {
     throw new UsageError(
       `${option} '${name}: …' is not allowed: the client sets this header itself`,
       RESERVED_HINT[name.toLowerCase()],
