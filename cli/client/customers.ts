@@ -134,10 +134,11 @@ export type Customers = {
    * customer may exist, and repeating the call with the same `idempotencyKey` is safe where the deployment honours keys.
    */
   create(fields: Fields, options?: CreateOptions): Promise<Created>;
-  /** Sets the named fields; all others keep what they hold. */
+  /**
+   * Sets the named fields; all others keep what they hold. A change of name, email or both is sent as a PUT, which every
+   * deployment has (specification 4.2), anything else as a PATCH.
+   */
   update(id: string, fields: Fields, options?: WriteOptions): Promise<Written>;
-  /** Sets name and email, which every deployment can (specification 4.2). */
-  replace(id: string, fields: { name: string; email: string }, options?: WriteOptions): Promise<Written>;
   delete(id: string, options?: WriteOptions): Promise<Written>;
 };
 
@@ -201,12 +202,6 @@ export function openCustomers(options: CustomersOptions): Customers {
     throw new CustomersError(`customer ${id}`, outcome);
   }
 
-  function change(id: string, fields: Fields, call: WriteOptions): Promise<Written> {
-    const alsoRead = Object.keys(call.expect ?? {});
-    const intent = changeIntent({ id, change: exactValues(fields), alsoRead, casing, representation: true });
-    return write(id, intent, call, true);
-  }
-
   return {
     async get(id, call = {}) {
       demandWhole("fields", call.fields);
@@ -244,8 +239,12 @@ export function openCustomers(options: CustomersOptions): Customers {
       if (creation.kind === "created") return creation;
       throw new CustomersError("creation", creation);
     },
-    update: async (id, fields, call = {}) => change(id, fields, call),
-    replace: async (id, { name, email }, call = {}) => change(id, { name, email }, call),
+    update: async (id, fields, call = {}) => {
+      const alsoRead = Object.keys(call.expect ?? {});
+      const change = exactValues(fields);
+      const intent = changeIntent({ id, change, alsoRead, casing, representation: true });
+      return write(id, intent, call, true);
+    },
     delete: async (id, call = {}) => {
       // Without Prefer: in a page of another origin the deployment would have to allow the header (CORS).
       return write(id, deletionIntent(id, Object.keys(call.expect ?? {})), call, false);

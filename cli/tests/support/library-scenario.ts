@@ -22,7 +22,7 @@ export async function scenario(
   const { id = "", tag = "" } = await customers.create({ name: "Ada", email: "ada@example.com" });
   const first = await customers.get(id, { fields: ["name", "status"] });
   const updated = await customers.update(id, { status: "closed" });
-  const replaced = await customers.replace(id, { name: "Eve", email: "eve@example.com" });
+  const replaced = await customers.update(id, { name: "Eve", email: "eve@example.com" });
   const stale = kindOf(customers.update(id, { name: "Late" }, { ifMatch: tag }));
   const writers = await Promise.all(
     ["One", "Two", "Three", "Four"].map((name) => customers.update(id, { name }, { onConflict: "reapply" })),
