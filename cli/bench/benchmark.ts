@@ -1,12 +1,14 @@
 /**
  * `bun run bench:cli [--rounds N] [--rows N] [--imports N] [--against EXECUTABLE] [--json]`: how long a command takes beside
- * curl, and how fast an import is. `--against` measures an earlier build in the same rounds.
+ * curl and an empty program, and how fast an import is. `--against` measures an earlier build in the same rounds.
  */
 import { loadavg } from "node:os";
 import { join } from "node:path";
 import { parseArgs } from "node:util";
+import { compile } from "../../release/compile.ts";
+import { PROGRAMS } from "../../release/programs.ts";
 import { temporaryDirectory } from "../tests/support/client.ts";
-import { measureImport } from "./import.ts";
+import { measureImport } from "./import-speed.ts";
 import { measureStartUp } from "./start-up.ts";
 
 const { values } = parseArgs({
@@ -30,15 +32,15 @@ function wholeNumber(name: "rounds" | "rows" | "imports", max: number): number {
 }
 
 using directory = temporaryDirectory();
-const executable = join(directory.path, "customers");
-const build = Bun.spawn(
-  [process.execPath, new URL("../../release/build.ts", import.meta.url).pathname, "customers", executable],
-  { stdout: "ignore" },
-);
-if ((await build.exited) !== 0) process.exit(1);
+const client = PROGRAMS.find(({ name }) => name === "customers");
+if (client === undefined) throw new Error("release/programs.ts has no customers");
+const build = async (name: string, entrypoints = client.entrypoints) =>
+  (await compile({ ...client, entrypoints }, { outfile: join(directory.path, name), commit: "bench" })).path;
+const executable = await build("customers");
+const empty = await build("empty", ["cli/bench/empty-program.ts"]);
 const executables = { executable, ...(values.against === undefined ? {} : { against: values.against }) };
 
-const startUp = await measureStartUp(executables, rounds);
+const startUp = await measureStartUp(executables, empty, rounds);
 const imported = await measureImport(executables, rows, imports);
 const [load = 0] = loadavg();
 if (values.json) console.log(JSON.stringify({ rounds, startUp, imports, imported, load }));

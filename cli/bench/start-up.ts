@@ -1,10 +1,11 @@
 /**
- * How long an operator waits for the client, from starting the process to its end, beside curl doing the same GET. Rounds
- * are interleaved, so that a busy moment of the machine strikes all alike.
+ * How long an operator waits for the client, from starting the process to its end, beside curl doing the same GET, and an
+ * empty program of the same build: no command can take less. Rounds are interleaved, so that a busy moment of the machine
+ * strikes all alike.
  */
 import { startCustomerServer } from "../tests/support/customer-server.ts";
 import { TOKEN } from "../tests/support/dialect.ts";
-import { environment, median, run } from "./run.ts";
+import { environment, median, run } from "./measured-run.ts";
 
 /** What the design allows the executable: milliseconds, as the median. */
 const LIMITS_MS = { help: 60, version: 60, get: 50 } as const;
@@ -19,9 +20,13 @@ export type StartUp = {
   limitMs: number | null;
 };
 
-/** @param executables by name, such as this build and an earlier one. */
+/**
+ * @param executables by name, such as this build and an earlier one.
+ * @param empty the executable of a program that does nothing.
+ */
 export async function measureStartUp(
   executables: Readonly<Record<string, string>>,
+  empty: string,
   rounds: number,
 ): Promise<StartUp[]> {
   const server = startCustomerServer();
@@ -33,6 +38,7 @@ export async function measureStartUp(
       { name: `--version, ${name}`, command: [path, "--version"], limitMs: LIMITS_MS.version },
       { name: `get, ${name}`, command: [path, "get", id], limitMs: LIMITS_MS.get },
     ]),
+    { name: "floor, empty program", command: [empty] },
     { name: "--help, bun main.ts", command: [...source, "--help"] },
     { name: "--version, bun main.ts", command: [...source, "--version"] },
     { name: "get, bun main.ts", command: [...source, "get", id] },

@@ -106,7 +106,8 @@ test("the library imports nothing but itself", () => {
 test("every folder stands in the table, and no two files have the same name", () => {
   const folders = new Set(files.map(({ path }) => folderOf(path)));
   expect([...folders].filter((folder) => ALLOWED[folder] === undefined)).toEqual([]);
-  const names = files.map(({ path }) => basename(path));
+  const bench = [...new Bun.Glob("bench/*.ts").scanSync({ cwd: ROOT })];
+  const names = [...files.map(({ path }) => path), ...bench].map((path) => basename(path));
   expect(names.filter((name, at) => names.indexOf(name) !== at)).toEqual([]);
 });
 

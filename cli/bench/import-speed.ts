@@ -6,7 +6,7 @@ import { rmSync } from "node:fs";
 import { join } from "node:path";
 import { temporaryDirectory } from "../tests/support/client.ts";
 import { startService } from "../tests/support/service.ts";
-import { environment, median, run } from "./run.ts";
+import { environment, median, run } from "./measured-run.ts";
 
 /** What the design asks for. */
 const ROWS_PER_S_MIN = 5000;
