@@ -162,6 +162,8 @@ describe("a wrong setting is told", () => {
   test.each<[string, Flags, Environment, string]>([
     ["an unknown profile", { profile: "c" }, {}, 'no profile "c"'],
     ["a port that is none", { url: "http://x:99999" }, {}, "port 99999"],
+    ["an empty port", { url: "http://127.0.0.1:" }, {}, "no port after the colon"],
+    ["an empty port before a path", {}, { CUSTOMERS_URL: "https://[::1]:/base" }, "no port after the colon"],
     ["a URL without scheme", { url: "example.com" }, {}, "http:// or https://"],
     ["a URL of another scheme", {}, { CUSTOMERS_URL: "ftp://x" }, "http:// or https://"],
     ["a URL with a query", { url: "http://x/?a=b" }, {}, "query"],

@@ -235,6 +235,8 @@ test.each([
   ["ftp://localhost", "url: not an http:// or https:// URL"],
   ["http://user:SECRET@localhost", "url: holds credentials"],
   ["http://localhost/?a=SECRET", "url: holds a query"],
+  ["http://localhost:", "url: holds no port after the colon"],
+  ["http://localhost:/base", "url: holds no port after the colon"],
 ])("the URL %p is refused when it is given, and not quoted", (url, message) => {
   expect(() => openCustomers({ url })).toThrow(TypeError);
   expect(() => openCustomers({ url })).toThrow(message);

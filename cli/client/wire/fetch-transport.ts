@@ -76,6 +76,8 @@ function checkedBase(url: string): string {
   if (!/^https?:$/.test(protocol)) throw new TypeError("url: not an http:// or https:// URL");
   if (username || password)
     throw new TypeError("url: holds credentials, which fetch refuses; give them as headers");
+  // It is left of a variable that was not set, and would stand for port 80.
+  if (/^https?:\/\/[^/?#]*:(?:[/?#]|$)/i.test(url)) throw new TypeError("url: holds no port after the colon");
   if (search || hash) throw new TypeError("url: holds a query or a fragment");
   return origin + pathname.replace(/\/+$/, "");
 }

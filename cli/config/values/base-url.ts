@@ -28,6 +28,13 @@ export function parseBaseUrl(text: string, source: string): string {
       "Give the URL without them, and the credentials as --header-env 'Authorization: $VARIABLE'.",
     );
   }
+  if (/^https?:\/\/[^/?#]*:(?:[/?#]|$)/i.test(text.trim())) {
+    // It is left of `http://host:$PORT`, and would stand for port 80.
+    throw new UsageError(
+      `${source}: "${text}" has no port after the colon`,
+      "Give the port, or no colon for the usual one. Was the variable set that should hold it?",
+    );
+  }
   if (url.search !== "" || url.hash !== "") {
     throw new UsageError(
       `${source}: "${text}" has a query or fragment`,
