@@ -56,6 +56,8 @@ describe.each([
     const { exitCode, stderr } = await get(secure.url, [], { env: { NODE_TLS_REJECT_UNAUTHORIZED: "0" } });
     expect({ exitCode, requests: server.requests.length }).toEqual({ exitCode: 7, requests: before });
     expect(stderr).toContain("--cacert");
+    // Bun's warning says that nothing is checked.
+    expect(stderr).not.toContain("NODE_TLS_REJECT_UNAUTHORIZED");
   });
 
   test("--insecure goes without, and warns", async () => {
