@@ -11,7 +11,7 @@ import {
   readCertificates,
   readClientCertificate,
 } from "./sources/setting-source.ts";
-import { chosenToken, type Token } from "./token.ts";
+import { chosenToken, type Token, tokenFileWarnings } from "./token.ts";
 import { originOf } from "./values/base-url.ts";
 import { parseDurationMs, parseUndoMs } from "./values/duration.ts";
 import { type Header, parseHeader, parseHeaderEnv } from "./values/header-option.ts";
@@ -157,6 +157,7 @@ function warningsOf({
         `warning: the value of --header '${name}: …' can be read in the process list; give it as --header-env '${name}: $VARIABLE'`,
     ),
     ...deployment.warnings,
+    ...tokenFileWarnings(flags),
     ...(insecure
       ? ["warning: --insecure: the server's certificate is not checked; anyone on the way can read the token"]
       : []),

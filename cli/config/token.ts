@@ -1,4 +1,5 @@
 /** The bearer token: from standard input, a file, the environment, the profile or the keyring; never from the command line itself. */
+import { statSync } from "node:fs";
 import { UsageError } from "../outcome/failure.ts";
 import type { Deployment } from "./deployment.ts";
 import type { Flags } from "./flags.ts";
@@ -10,6 +11,19 @@ export type Token = {
   value: string;
   source: "--token-stdin" | "--token-file" | "CUSTOMERS_TOKEN" | "profile" | "keyring";
 };
+
+/**
+ * Where others can put in a token of their own. That they can read it is no warning: Docker and Kubernetes mount secrets so,
+ * and a job can't change it.
+ */
+export function tokenFileWarnings({ tokenFile }: Flags): string[] {
+  const stats = tokenFile === undefined ? undefined : statSync(tokenFile, { throwIfNoEntry: false });
+  if (!stats?.isFile() || (stats.mode & 0o022) === 0) return [];
+  const mode = (stats.mode & 0o777).toString(8).padStart(4, "0");
+  return [
+    `warning: ${tokenFile} has mode ${mode}, so others can change the token; correct that with: chmod 600 ${tokenFile}`,
+  ];
+}
 
 /** For standard input that is too large for a token. */
 export const TOKEN_ALONE = "Give the token alone there, or as --token-file PATH.";

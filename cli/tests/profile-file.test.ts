@@ -154,3 +154,22 @@ test.each([
   chmodSync(join(home.path, ".config/customers/config.toml"), mode);
   expect((await runClient(["config"], { home: home.path })).stderr).toContain(words);
 });
+
+test.each([
+  [0o600, ""],
+  // Docker and Kubernetes mount secrets like this, and a job could not change it.
+  [0o444, ""],
+  [0o644, ""],
+  [0o620, "has mode 0620, so others can change the token"],
+  [0o666, "has mode 0666, so others can change the token"],
+])("a file of --token-file of mode %o has a warning where others can change it", async (mode, words) => {
+  using home = temporaryDirectory();
+  const path = join(home.path, "token");
+  writeFileSync(path, "cst_x\n");
+  chmodSync(path, mode);
+  const args = ["config", "--url", "http://a.example", "--token-file", path];
+  const { exitCode, stderr } = await runClient(args, { home: home.path });
+  expect(exitCode).toBe(0);
+  if (words === "") expect(stderr).toBe("");
+  else expect(stderr).toContain(words);
+});
