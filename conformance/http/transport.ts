@@ -1,6 +1,6 @@
 /**
  * Two ways onto the wire. `send` is the real undici: what an ordinary client does. `sendRaw` and `hold` write
- * the bytes themselves, for header lines that no client library sends and for bodies that are held back.
+ * the bytes themselves, for header lines that no client library sends and for requests whose end is held back.
  * A failure to get a complete reply is a value, not an exception.
  */
 import { connect as connectTcp, isIP, type Socket } from "node:net";
@@ -23,18 +23,27 @@ export type Result = {
   readonly reply: Reply | null;
   /** Why there is no complete reply. */
   readonly failure: string | null;
-  /** `performance.now()` when the last byte of the request left, and when the reply was complete. */
+  /** `performance.now()` when the last byte of the request left; of an early reply, when the first bytes left. */
   readonly sentAt: number;
+  /** `performance.now()` when the reply was complete. */
   readonly answeredAt: number;
+  /** Whether the reply, or the end of the connection, came before the request was complete. */
+  readonly early: boolean;
 };
 
-function resultOf(reply: Reply | string, sentAt: number, answeredAt = performance.now()): Result {
+function resultOf(
+  reply: Reply | string,
+  sentAt: number,
+  answeredAt = performance.now(),
+  early = false,
+): Result {
+  const times = { sentAt, answeredAt, early };
   return typeof reply === "string"
-    ? { reply: null, failure: reply, sentAt, answeredAt }
-    : { reply, failure: null, sentAt, answeredAt };
+    ? { reply: null, failure: reply, ...times }
+    : { reply, failure: null, ...times };
 }
 
-/** A request whose last body byte has not left yet. */
+/** A request whose end has not left yet. */
 export type Held = {
   /** Whether a connection was had at all; where not, `release` says why. */
   readonly opened: boolean;
@@ -174,8 +183,18 @@ export class Transport {
 
   /** Over a socket of its own; header lines leave exactly as given. */
   async sendRaw(outgoing: Outgoing): Promise<Result> {
-    const held = await this.hold(outgoing, 0);
-    return behindProxy(await held.release());
+    const url = new URL(outgoing.url);
+    let sentAt = performance.now();
+    try {
+      const socket = await this.#open(url);
+      const reply = this.#reply(socket, outgoing.method, { continueAsked: asksToContinue(outgoing) });
+      sentAt = performance.now();
+      socket.write(Buffer.concat(this.#message(url, outgoing)));
+      const { result, answeredAt } = await reply;
+      return behindProxy(resultOf(result, sentAt, answeredAt));
+    } catch (error) {
+      return behindProxy(resultOf(describe(error), sentAt));
+    }
   }
 
   /** Request after request over one connection, opened again where the server has closed it. */
@@ -195,7 +214,7 @@ export class Transport {
               continueAsked: asksToContinue(outgoing),
             });
             sentAt = performance.now();
-            socket.write(this.#message(url, outgoing, true));
+            socket.write(Buffer.concat(this.#message(url, outgoing, true)));
             const { result, answeredAt } = await reply;
             if (typeof result !== "string") {
               if (/\bclose\b/i.test(headerValue(result.headers, "connection") ?? "")) socket.destroy();
@@ -213,13 +232,10 @@ export class Transport {
     };
   }
 
-  /**
-   * Opens a connection and sends all but the last `bytes` of the body; a request without a body holds back the
-   * end of its header section instead.
-   */
-  async hold(outgoing: Outgoing, bytes = 1, openMs = this.#profile.timeoutMs): Promise<Held> {
+  /** Opens a connection and sends all but the end of the request, without which no server takes it for complete. */
+  async hold(outgoing: Outgoing, openMs = this.#profile.timeoutMs): Promise<Held> {
     const url = new URL(outgoing.url);
-    const sentAt = performance.now();
+    const openedAt = performance.now();
     let socket: Socket;
     try {
       socket = await this.#open(url, openMs);
@@ -227,54 +243,60 @@ export class Transport {
       const failure = describe(error);
       return {
         opened: false,
-        release: async () => resultOf(failure, sentAt),
+        release: async () => resultOf(failure, openedAt),
       };
     }
-    const message = this.#message(url, outgoing);
-    const cut = message.length - bytes;
+    const [start, end] = this.#message(url, outgoing);
     const reply = this.#reply(socket, outgoing.method, { continueAsked: asksToContinue(outgoing) });
-    if (bytes > 0)
-      await new Promise<void>((resolve) => socket.write(message.subarray(0, cut), () => resolve()));
+    const startedAt = performance.now();
+    await new Promise<void>((resolve) => socket.write(start, () => resolve()));
     return {
       opened: true,
       release: async () => {
-        const sentAt = performance.now();
-        socket.write(bytes > 0 ? message.subarray(cut) : message);
+        const releasedAt = performance.now();
+        socket.write(end);
         const { result, answeredAt } = await reply;
-        return resultOf(result, sentAt, answeredAt);
+        const early = answeredAt < releasedAt;
+        return resultOf(result, early ? startedAt : releasedAt, answeredAt, early);
       },
     };
   }
 
-  #message(url: URL, { method, url: address, headers, body, framing }: Outgoing, keepAlive = false): Buffer {
+  /**
+   * The request in two parts. The end is the last byte of the body and what follows it; of a request without a body,
+   * the empty line after the header section. One byte is too little: Bun answers a chunked request that lacks only its
+   * last CRLF.
+   */
+  #message(
+    url: URL,
+    { method, url: address, headers, body, framing }: Outgoing,
+    keepAlive = false,
+  ): [start: Buffer, end: Buffer] {
     const proxy = url.protocol === "http:" ? proxyFor(this.#profile.proxy, url) : undefined;
     const token = proxy && proxyAuthorization(proxy);
     const origin = proxy === undefined && framing !== "absolute-form" ? "" : url.origin;
     const target = origin + literalPath(address, url);
+    const content = Buffer.from(body ?? "", "utf8");
+    const chunked = body !== undefined && framing === "chunked";
     const lines = [
       `${method} ${target} ${framing === "http/1.0" ? "HTTP/1.0" : "HTTP/1.1"}`,
       `Host: ${url.host}`,
       ...headers.map(([name, value]) => `${name}: ${value}`),
       ...(token === undefined ? [] : [`Proxy-Authorization: ${token}`]),
       ...(keepAlive ? [] : ["Connection: close"]),
+      ...(chunked
+        ? ["Transfer-Encoding: chunked"]
+        : body === undefined
+          ? []
+          : [`Content-Length: ${content.length}`]),
     ];
-    const content = Buffer.from(body ?? "", "utf8");
-    if (body !== undefined && framing === "chunked") {
-      lines.push("Transfer-Encoding: chunked");
-      const half = Math.ceil(content.length / 2);
-      const chunks = [content.subarray(0, half), content.subarray(half)].filter(({ length }) => length > 0);
-      return Buffer.concat([
-        Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"),
-        ...chunks.flatMap((chunk) => [
-          Buffer.from(`${chunk.length.toString(16)}\r\n`),
-          chunk,
-          Buffer.from("\r\n"),
-        ]),
-        Buffer.from("0\r\n\r\n"),
-      ]);
-    }
-    if (body !== undefined) lines.push(`Content-Length: ${content.length}`);
-    return Buffer.concat([Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"), content]);
+    const whole = Buffer.concat([
+      Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"),
+      chunked ? inChunks(content) : content,
+    ]);
+    const afterContent = !chunked ? "" : content.length === 0 ? LAST_CHUNK : `\r\n${LAST_CHUNK}`;
+    const endBytes = content.length > 0 ? 1 + afterContent.length : afterContent.length || EMPTY_LINE.length;
+    return [whole.subarray(0, -endBytes), whole.subarray(-endBytes)];
   }
 
   async #open(url: URL, openMs = this.#profile.timeoutMs): Promise<Socket> {
@@ -373,7 +395,7 @@ export class Transport {
     const target = new URL(url);
     const socket = await this.#open(target).catch(() => undefined);
     if (socket === undefined) return false;
-    const message = this.#message(target, { method, url, headers, body: undefined });
+    const message = Buffer.concat(this.#message(target, { method, url, headers, body: undefined }));
     socket.write(message.toString("latin1").replace("\r\nConnection: close\r\n", "\r\n"), "latin1");
     return await new Promise<boolean>((resolve) => {
       let bytes: Buffer = Buffer.alloc(0);
@@ -403,6 +425,23 @@ export class Transport {
       [...this.#dispatchers.values()].map(async (dispatcher) => (await dispatcher).destroy()),
     );
   }
+}
+
+const EMPTY_LINE = "\r\n";
+const LAST_CHUNK = "0\r\n\r\n";
+
+/** In two chunks, so that a server which reads only the first is found. */
+function inChunks(content: Buffer): Buffer {
+  const half = Math.ceil(content.length / 2);
+  const chunks = [content.subarray(0, half), content.subarray(half)].filter(({ length }) => length > 0);
+  return Buffer.concat([
+    ...chunks.flatMap((chunk) => [
+      Buffer.from(`${chunk.length.toString(16)}\r\n`),
+      chunk,
+      Buffer.from("\r\n"),
+    ]),
+    Buffer.from(LAST_CHUNK),
+  ]);
 }
 
 /** URL removes dot segments and a bare question mark, which a server may treat otherwise. */

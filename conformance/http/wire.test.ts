@@ -1,7 +1,10 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from "bun:test";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { createServer } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { Value } from "@sinclair/typebox/value";
+import { Exchange, Report } from "../report/schema.ts";
 import { defaultOptions } from "../target/options.ts";
 import { readProfile } from "../target/profile.ts";
 import { CouldNotRun, Interrupted, NoReply, Unreachable } from "./outcome-signal.ts";
@@ -211,4 +214,28 @@ test("a header of a probe is shown as it was sent, although a credential has its
   const cookies = exchange.request.headers.filter(([name]) => name === "Cookie").map(([, value]) => value);
   expect(cookies).toEqual(["$COOKIE", "etag=1"]);
   await wire.close();
+});
+
+test("a reply that comes before its release took no negative time, in the exchange and in the ledger", async () => {
+  const left = Promise.withResolvers<void>();
+  const early = createServer((socket) => {
+    socket.on("error", () => socket.destroy());
+    socket.on("close", () => left.resolve());
+    socket.resume();
+    socket.write("HTTP/1.1 204 No Content\r\n\r\n");
+  });
+  await new Promise<void>((resolve) => early.listen(0, "127.0.0.1", resolve));
+  const address = early.address();
+  const port = typeof address === "object" ? address?.port : 0;
+  const wire = new Wire(profile(), defaultOptions);
+  const held = await wire.hold(
+    ask({ method: "PUT", url: `http://127.0.0.1:${port}/customers/a`, body: "{}" }),
+  );
+  await left.promise;
+  const released = await held.release();
+  expect(released).toMatchObject({ seen: { status: 204 }, early: true });
+  expect([...Value.Errors(Exchange, released.exchange)]).toEqual([]);
+  expect([...Value.Errors(Report.properties.ledger, wire.ledger)]).toEqual([]);
+  await wire.close();
+  early.close();
 });

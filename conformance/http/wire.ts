@@ -84,6 +84,15 @@ export type Seen = {
   readonly object: Readonly<Record<string, unknown>> | undefined;
 };
 
+/** What came of a held request. */
+type Released = {
+  readonly exchange: Exchange;
+  /** undefined: no complete reply came. */
+  readonly seen: Seen | undefined;
+  /** Whether the reply, or the end of the connection, came before the request was complete. */
+  readonly early: boolean;
+};
+
 /** Sent unless a probe sends its own. */
 const USUAL: readonly [string, string][] = [
   ["User-Agent", `customers-conformance/${VERSION}`],
@@ -190,14 +199,12 @@ export class Wire {
     return this.#cleaning ? new CouldNotRun(this.#quota) : new Unreachable(this.#quota);
   }
 
-  /** All but the last byte is sent; `release` lets it go. A failure stands in the exchange and is not thrown. */
-  async hold(
-    ask: Ask,
-  ): Promise<{ opened: boolean; release(): Promise<{ exchange: Exchange; seen: Seen | undefined }> }> {
+  /** All but the end of the request is sent; `release` sends it. A failure stands in the exchange and is not thrown. */
+  async hold(ask: Ask): Promise<{ opened: boolean; release(): Promise<Released> }> {
     await this.#permit();
     const outgoing = this.#outgoing(ask);
     const ended = this.#watch(ask);
-    const held: Held = await this.transport.hold(outgoing, 1, Math.min(OPEN_MS_MAX, this.#profile.timeoutMs));
+    const held: Held = await this.transport.hold(outgoing, Math.min(OPEN_MS_MAX, this.#profile.timeoutMs));
     return {
       opened: held.opened,
       release: async () => {
@@ -205,7 +212,7 @@ export class Wire {
         const exchange = this.#record({ ...ask, via: "socket" }, outgoing, result);
         const answer = result.reply === null ? undefined : seen(exchange, result.reply);
         ended(exchange, answer);
-        return { exchange, seen: answer };
+        return { exchange, seen: answer, early: result.early };
       },
     };
   }

@@ -214,7 +214,7 @@ export class Attempt extends Trial {
     }
   }
 
-  /** A write whose last byte is held back; what comes of it is kept with the rule. */
+  /** A write whose end is held back; what comes of it is kept with the rule. */
   async hold(method: Method, to: Customer, options: Parameters<Trial["writeAsk"]>[2]) {
     const held = await this.kit.wire.hold({ rule: this.rule.id, ...this.writeAsk(method, to, options) });
     return {

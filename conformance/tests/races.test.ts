@@ -1,5 +1,10 @@
 /** Races set every two kinds of writers against each other, in both orders: each may check by its own code. */
 import { expect, test } from "bun:test";
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { readReport } from "../report/report-file.ts";
 import type { Moment, Report } from "../report/schema.ts";
 import { runKit } from "../run/engine.ts";
 import { profileFlags } from "../self/case.ts";
@@ -64,3 +69,51 @@ test.each([
     });
   },
 );
+
+/** Passes all on, and ends the header section of each DELETE itself: the service answers before the last bytes are there. */
+async function endsDeletesEarly(port: number): Promise<{ url: string; close: () => void }> {
+  const sockets = new Set<Socket>();
+  const front = createServer((client) => {
+    const service = connect(port, "127.0.0.1");
+    for (const socket of [client, service]) {
+      sockets.add(socket);
+      socket.on("error", () => socket.destroy());
+    }
+    client.once("data", (bytes: Buffer) => {
+      const isHeld = bytes.subarray(0, 7).toString() === "DELETE " && !bytes.includes("\r\n\r\n");
+      service.write(isHeld ? `${bytes.toString("latin1").trimEnd()}\r\n\r\n` : bytes, "latin1");
+      if (isHeld) client.resume();
+      else client.pipe(service);
+      service.pipe(client);
+    });
+    client.on("close", () => service.destroy());
+  });
+  await new Promise<void>((resolve) => front.listen(0, "127.0.0.1", resolve));
+  const address = front.address();
+  return {
+    url: `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`,
+    close: () => {
+      for (const socket of sockets) socket.destroy();
+      front.close();
+    },
+  };
+}
+
+test("a report on answers that came before their requests were complete can be read", async () => {
+  const server = await startSoundServer(PLAIN);
+  const front = await endsDeletesEarly(Number(new URL(server.url).port));
+  const folder = mkdtempSync(join(tmpdir(), "kit-early-"));
+  try {
+    const profile = readProfile(profileFlags({ ...server, url: front.url }, PLAIN), {});
+    const options = { mode: "quick", rounds: 2, connections: 4, only: ["ATM-07"] } as const;
+    const report = await runKit(profile, { ...defaultOptions, ...options });
+    expect(report.races.map(({ rule, rounds }) => [rule, rounds])).toEqual([["ATM-07", 2]]);
+    const path = join(folder, "report.json");
+    writeFileSync(path, JSON.stringify(report));
+    expect(readReport(path)).toEqual(report);
+  } finally {
+    front.close();
+    await server.close();
+    rmSync(folder, { recursive: true });
+  }
+});

@@ -1,5 +1,5 @@
 /**
- * Races: every contender sends all but its last byte, then all last bytes are let go in one turn of the event
+ * Races: every contender sends all but the end of its request, then all ends are let go in one turn of the event
  * loop. Time-outs, 5xx and the like are unknown outcomes: such a write may or may not have happened.
  */
 
@@ -15,6 +15,7 @@ import type { Proof } from "../proof.ts";
 import { difference, type Method, notShown, type Snapshot, WRITABLE } from "../snapshot.ts";
 import type { Content } from "../trial.ts";
 import { saysNothing } from "../weather.ts";
+import { overlapOf } from "./overlap.ts";
 import { together } from "./together.ts";
 
 const RATE_LIMIT_REST_MS = 1000;
@@ -33,6 +34,8 @@ export type Contender = Lane & {
   readonly outcome: "won" | "lost" | "unknown";
   /** Whether the deployment took its connection. */
   readonly opened: boolean;
+  /** Whether it was answered before it was complete: it then raced with nobody. */
+  readonly early: boolean;
   readonly seen: Seen | undefined;
   readonly sentMs: number;
   readonly answeredMs: number;
@@ -258,7 +261,7 @@ async function compete(
   const answers = await letGo(t, held);
   // A service that limits the rate gets a rest before the next round.
   if (answers.some(({ seen }) => seen?.status === 429)) await t.kit.wire.rest(RATE_LIMIT_REST_MS);
-  return answers.map(({ exchange, seen }, index) => {
+  return answers.map(({ exchange, seen, early }, index) => {
     const lane = taking[index] as Lane;
     const outcome =
       seen === undefined || saysNothing(seen, "main") ? "unknown" : accepted(seen.status) ? "won" : "lost";
@@ -281,6 +284,7 @@ async function compete(
       ...lane,
       outcome,
       opened: held[index]?.opened === true,
+      early,
       seen,
       sentMs,
       answeredMs,
@@ -293,28 +297,19 @@ function account(t: Attempt, all: readonly Round[], failed: ReadonlySet<number>)
   const { timeline, kit, rule } = t;
   if (failed.size > 0)
     timeline.splice(0, timeline.length, ...timeline.filter(({ round }) => failed.has(round)));
-  const known = all.map(({ contenders }) => contenders.filter(({ outcome }) => outcome !== "unknown"));
-  const overlapped = known.filter((each) =>
-    each.some((a) => each.some((b) => a !== b && a.sentMs < b.answeredMs && b.sentMs < a.answeredMs)),
-  ).length;
-  const spreads = known
-    .filter(({ length }) => length > 1)
-    .map(
-      (each) => Math.max(...each.map(({ sentMs }) => sentMs)) - Math.min(...each.map(({ sentMs }) => sentMs)),
-    )
-    .sort((a, b) => a - b);
-  const gapMs = spreads[Math.floor(spreads.length / 2)] ?? null;
+  const { overlapped, gapMs, early } = overlapOf(all.map(({ contenders }) => contenders));
   const unknown = all.reduce((sum, each) => sum + each.unknown.length, 0);
+  const answeredEarly = early > 0 ? `; requests answered before they were complete: ${early}` : "";
   const note =
     gapMs === null
-      ? "no two requests had a definite outcome"
-      : `the last bytes left within ${gapMs.toFixed(2)} ms (median)`;
+      ? `no two requests had a definite outcome${answeredEarly}`
+      : `the last bytes left within ${gapMs.toFixed(2)} ms (median)${answeredEarly}`;
   kit.races.push({ rule: rule.id, rounds: all.length, overlapped, unknown, gapMs, note });
   if (overlapped === 0)
     throw new Inconclusive(
-      `in none of ${all.length} rounds were two requests with a definite outcome under way at once`,
+      `in none of ${all.length} rounds were two requests with a definite outcome under way at once${answeredEarly}`,
     );
-  t.note = `; ${overlapped} of ${all.length} rounds overlapped${unknown > 0 ? `, ${unknown} requests had no definite outcome` : ""}`;
+  t.note = `; ${overlapped} of ${all.length} rounds overlapped${unknown > 0 ? `, ${unknown} requests had no definite outcome` : ""}${answeredEarly}`;
 }
 
 export function heldBy(state: Snapshot | undefined, values: Partial<Values> | undefined): boolean {
