@@ -56,6 +56,15 @@ test("the report names verdict, exit code, what was not tested and why, and what
     expect(text).toContain(rule.id.slice(0, 3));
 });
 
+test.each([
+  ["conforms", "Conforms: 3 rules passed.", "Conforms: 3 rules passed. (exit 0)"],
+  ["violates", "Does not conform: ETG-01.", "Does not conform: ETG-01. (exit 0)"],
+  ["incomplete", "Nothing was tested.", "incomplete: Nothing was tested. (exit 0)"],
+] as const)("the last line says %s once", (verdict, headline, line) => {
+  const text = terminal(sampleReport({ verdict, headline, exitCode: 0 }), style);
+  expect(text.split("\n").at(-1)).toBe(line);
+});
+
 test("colour is for terminals alone", () => {
   expect(terminal(sampleReport(), style)).not.toContain("\x1b[3");
   expect(terminal(sampleReport(), { ...style, color: true })).toContain("\x1b[3");
