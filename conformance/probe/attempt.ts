@@ -146,7 +146,7 @@ export class Attempt extends Trial {
     const place = this.#guarded;
     let seen = await this.#once(ask);
     let alike = [seen];
-    // Answers that one of another status follows came and went.
+    // If the next answer has another status, these answers were transient.
     const passed = () => {
       for (const { exchange } of alike) weather.passing.add(exchange.n);
       alike = [];

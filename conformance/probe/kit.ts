@@ -27,7 +27,7 @@ export type Kit = {
   /** Rules that have found a violation; what stands behind one of them would find the same again. */
   readonly violated: Set<RuleId>;
   readonly races: Report["races"];
-  /** What has been found not to be relied on, so that other rules do not blame it again. */
+  /** Properties of the deployment that proved unreliable; other rules do not blame them again. */
   readonly doubts: Set<
     | "tag changes by itself"
     | "tag stays"

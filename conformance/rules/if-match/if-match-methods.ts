@@ -322,7 +322,7 @@ async function takesEffect(t: Attempt, customer: Customer, removal: Written): Pr
 }
 
 const HURTS = {
-  PATCH: { stale: "Lost updates through the partial door.", missing: "Blind partial writes" },
+  PATCH: { stale: "Lost updates through PATCH.", missing: "Blind partial writes" },
   DELETE: {
     stale: "A customer that somebody has just updated is deleted by someone who did not know.",
     missing: "Blind deletes",
