@@ -9,16 +9,18 @@ import { isClientError, isGone } from "./status.ts";
 export type State = { readonly tag: string; readonly values: string | undefined };
 
 export class Left {
-  /** Moves when a write begins and when it ends. */
-  moment = 0;
+  /** Beginnings and ends of writes so far, so that a read can tell whether a write overlapped it. */
+  writeEvents = 0;
   /** Writes that have no answer yet. */
-  under = 0;
+  writesInFlight = 0;
   /** What the first read after the last accepted write showed. */
   state: State | undefined;
+  /** Tags and values of earlier states, which a later read must not show again. */
   readonly formerTags = new Set<string>();
   readonly formerValues = new Set<string>();
-  /** A write since then may have been applied. */
-  open = true;
+  /** A write since that read may have been applied; also before the first read. */
+  mayHaveChanged = true;
+  /** The last write that may have been applied is an accepted DELETE. */
   deleted = false;
   /** A read has shown that it is gone. */
   gone = false;
@@ -27,6 +29,7 @@ export class Left {
 export class Acknowledged {
   readonly #all = new Map<string, Left>();
 
+  /** What is known of the customer at this address. */
   of(path: string): Left {
     const place = placeOf(path);
     const left = this.#all.get(place) ?? new Left();
@@ -34,16 +37,20 @@ export class Acknowledged {
     return left;
   }
 
+  /** A write is about to be sent. */
   writeBegins(path: string): void {
     const left = this.of(path);
-    left.moment += 1;
-    left.under += 1;
+    left.writeEvents += 1;
+    left.writesInFlight += 1;
   }
 
-  /** What to call with the answer to a read: one that a write overlaps says nothing. */
+  /**
+   * A read is about to be sent.
+   * @returns what to call with its answer; a read that a write overlaps says nothing
+   */
   readBegins(path: string, query = "") {
     const left = this.of(path);
-    const { moment } = left;
+    const { writeEvents } = left;
     // What was not asked for may be shown empty.
     const asksForValues = query === "" || query === "?fields=name,email";
     return (
@@ -51,21 +58,24 @@ export class Acknowledged {
       tag: string | undefined,
       object: Readonly<Record<string, unknown>> | undefined,
     ) => {
-      if (moment === left.moment && left.under === 0)
+      if (writeEvents === left.writeEvents && left.writesInFlight === 0)
         read(left, status, tag, asksForValues ? object : undefined);
     };
   }
 
-  /** @param status of the answer; undefined where none came */
+  /**
+   * A write has ended.
+   * @param status of the answer; undefined where none came
+   */
   wrote(path: string, method: string, status: number | undefined): void {
     const left = this.of(path);
-    left.under -= 1;
-    left.moment += 1;
+    left.writesInFlight -= 1;
+    left.writeEvents += 1;
     // Only a clear refusal leaves things as they were.
     if (status !== undefined && isClientError(status)) return;
     if (left.state !== undefined) left.formerTags.add(left.state.tag);
     if (left.state?.values !== undefined) left.formerValues.add(left.state.values);
-    left.open = true;
+    left.mayHaveChanged = true;
     left.gone = false;
     left.deleted = method === "DELETE" && status !== undefined && status < 300;
   }
@@ -82,9 +92,9 @@ function read(
   const state = { tag, values: object && valuesOf(object) };
   const known = tag === left.state?.tag || left.formerTags.has(tag);
   // Anything new is somebody's later write.
-  if (left.open || !known) left.state = state;
+  if (left.mayHaveChanged || !known) left.state = state;
   else if (left.state?.tag === tag) left.state = { tag, values: left.state.values ?? state.values };
-  left.open = false;
+  left.mayHaveChanged = false;
 }
 
 /** Name and email, whatever the casing of their members; undefined where one of them is not shown. */

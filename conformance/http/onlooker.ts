@@ -3,16 +3,20 @@
  * written by the kit since the read before. A tag seen earlier is a lagging copy and no sign of others.
  */
 type Track = {
+  /** Tags that reads, or answers to writes, have shown. */
   readonly known: Set<string>;
   /** Tags that accepted writes of ours were sent with, each with the tag that the answer put in its place. */
   readonly replaced: Map<string, string>;
   readonly shownByReads: Set<string>;
-  last: string | undefined;
-  dirty: boolean;
-  open: number;
+  /** The tag that the last read showed. */
+  lastRead: string | undefined;
+  /** Whether a write of ours may have changed the tag since the last read, or before the first. */
+  mayHaveChanged: boolean;
+  /** Writes of ours that have no answer yet. */
+  writesInFlight: number;
 };
 
-/** Some probes spell an address otherwise: in capitals, or with a slash at its end. */
+/** A key for an address that some probes spell otherwise: in capitals, or with a slash at its end. */
 export const placeOf = (path: string): string => path.toLowerCase().replace(/\/+$/, "");
 
 export class Onlooker {
@@ -28,9 +32,9 @@ export class Onlooker {
         known: new Set(),
         replaced: new Map(),
         shownByReads: new Set(),
-        last: undefined,
-        dirty: true,
-        open: 0,
+        lastRead: undefined,
+        mayHaveChanged: true,
+        writesInFlight: 0,
       };
       this.#tracks.set(path, track);
     }
@@ -42,20 +46,22 @@ export class Onlooker {
     return new Set(this.#track(path).known);
   }
 
+  /** A write of ours is about to be sent. */
   writeBegins(path: string): void {
     const track = this.#track(path);
-    track.open += 1;
-    track.dirty = true;
+    track.writesInFlight += 1;
+    track.mayHaveChanged = true;
   }
 
   /**
+   * A write of ours was answered, or failed.
    * @param tag of the answer, where it carries one
    * @param accepted the If-Match of a write that was accepted
    */
   writeEnds(path: string, tag: string | undefined, accepted?: string): void {
     const track = this.#track(path);
-    track.open -= 1;
-    track.dirty = true;
+    track.writesInFlight -= 1;
+    track.mayHaveChanged = true;
     if (tag === undefined) return;
     track.known.add(tag);
     if (accepted !== undefined) track.replaced.set(accepted, tag);
@@ -76,12 +82,13 @@ export class Onlooker {
     return false;
   }
 
+  /** A read showed this tag: one that nobody of us made counts in `moved`. */
   read(path: string, tag: string): void {
     const track = this.#track(path);
     track.shownByReads.add(tag);
-    if (!track.dirty && track.last !== tag && !track.known.has(tag)) this.moved += 1;
+    if (!track.mayHaveChanged && track.lastRead !== tag && !track.known.has(tag)) this.moved += 1;
     track.known.add(tag);
-    track.last = tag;
-    track.dirty = track.open > 0;
+    track.lastRead = tag;
+    track.mayHaveChanged = track.writesInFlight > 0;
   }
 }

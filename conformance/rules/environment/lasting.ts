@@ -166,7 +166,7 @@ async function lasts(t: Attempt): Promise<void> {
   let count = 0;
   for (const customer of customers) {
     const left = wire.acknowledged.of(new URL(customer.url).pathname);
-    if (!left.gone && (left.open || left.deleted)) continue;
+    if (!left.gone && (left.mayHaveChanged || left.deleted)) continue;
     const read = () => t.get(customer, { query: deployment.stateQuery, purpose: "a look at the end" });
     let seen = await read();
     let wrong = fault(left, seen);
