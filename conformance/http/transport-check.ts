@@ -49,8 +49,11 @@ export async function checkTransport(): Promise<void> {
       headers: AWKWARD,
       body: "{}",
     };
-    for (const way of ["send", "sendRaw"] as const) {
-      const { reply, failure } = await transport[way](outgoing);
+    for (const [way, send] of [
+      ["undici", () => transport.send(outgoing)],
+      ["a socket", () => transport.sockets.send(outgoing)],
+    ] as const) {
+      const { reply, failure } = await send();
       const text = received.pop()?.toString("latin1") ?? "";
       const missing = AWKWARD.find(([name, value]) => !text.includes(`\r\n${name}: ${value}\r\n`));
       if (missing !== undefined)

@@ -1,78 +1,23 @@
 /**
- * Two ways onto the wire. `send` is the real undici: what an ordinary client does. `sendRaw` and `hold` write
- * the bytes themselves, for header lines that no client library sends and for requests whose end is held back.
- * A failure to get a complete reply is a value, not an exception.
+ * Two ways onto the wire. `send` is the real undici: what an ordinary client does. `sockets` write the bytes
+ * themselves. A failure to get a complete reply is a value, not an exception.
  */
-import { connect as connectTcp, isIP, type Socket } from "node:net";
-import { connect as connectTls } from "node:tls";
 import type { Dispatcher } from "undici/index.js";
-import type { Exchange } from "../report/schema.ts";
 import type { Profile } from "../target/profile.ts";
 import { proxyAuthorization, proxyFor } from "../target/proxy.ts";
-import { headerValue, parseReply, type Reply } from "./http-reply.ts";
-
-export type Outgoing = {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: readonly (readonly [string, string])[];
-  readonly body: string | undefined;
-  readonly framing?: Exchange["framing"] | undefined;
-};
-
-export type Result = {
-  readonly reply: Reply | null;
-  /** Why there is no complete reply. */
-  readonly failure: string | null;
-  /** `performance.now()` when the last byte of the request left; of an early reply, when the first bytes left. */
-  readonly sentAt: number;
-  /** `performance.now()` when the reply was complete. */
-  readonly answeredAt: number;
-  /** Whether the reply, or the end of the connection, came before the request was complete. */
-  readonly early: boolean;
-};
-
-function resultOf(
-  reply: Reply | string,
-  sentAt: number,
-  answeredAt = performance.now(),
-  early = false,
-): Result {
-  const times = { sentAt, answeredAt, early };
-  return typeof reply === "string"
-    ? { reply: null, failure: reply, ...times }
-    : { reply, failure: null, ...times };
-}
-
-/** A request whose end has not left yet. */
-export type Held = {
-  /** Whether a connection was had at all; where not, `release` says why. */
-  readonly opened: boolean;
-  release(): Promise<Result>;
-};
-
-/** A connection that serves one request after the other. */
-export type Connection = {
-  /** The number of the exchange before the next one. */
-  last: number | undefined;
-  send(outgoing: Outgoing): Promise<Result>;
-  close(): void;
-};
-
-/** A larger reply can't be a customer. */
-const REPLY_BYTES_MAX = 8 * 1024 * 1024;
-
-/** A server that closes a connection does so at once. */
-const CLOSE_PATIENCE_MS = 30;
+import { behindProxy, describe, REPLY_BYTES_MAX, type Result, resultOf } from "./result.ts";
+import { type Outgoing, SocketTransport, type TlsOptions } from "./socket-transport.ts";
 
 export class Transport {
   readonly #profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">;
-  readonly #tls: { ca?: string; cert?: string; key?: string; rejectUnauthorized: boolean };
+  readonly #tls: TlsOptions;
+  /** For what undici does not send, and for a service that undici does not understand. */
+  readonly sockets: SocketTransport;
   /** By proxy; "" where there is none. */
   readonly #dispatchers = new Map<string, Promise<Dispatcher>>();
-  /** Set once the service has sent 100 Continue unasked: undici takes that for the end of the connection. */
-  #socketOnly = false;
+  /** Whether undici has taken 100 Continue that nobody asked for as the end of the connection. */
+  #confused = false;
   #keepAlive = true;
-  readonly #sockets = new Set<Socket>();
 
   constructor(profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">) {
     this.#profile = profile;
@@ -83,6 +28,7 @@ export class Transport {
         ? {}
         : { cert: profile.tls.cert, key: profile.tls.key }),
     };
+    this.sockets = new SocketTransport(profile, this.#tls);
   }
 
   #dispatcherFor(url: URL): Promise<Dispatcher> {
@@ -118,8 +64,9 @@ export class Transport {
     });
   }
 
+  /** Whether everything goes over sockets from now on, because the service sends 100 Continue unasked. */
   get socketOnly(): boolean {
-    return this.#socketOnly;
+    return this.#confused || this.sockets.continuedUnasked;
   }
 
   /** A server that closes without saying so would break a reused connection: use each for one request. */
@@ -133,12 +80,12 @@ export class Transport {
 
   /** Over undici, as long as it understands the service. */
   async send(outgoing: Outgoing): Promise<Result> {
-    if (this.#socketOnly) return await this.sendRaw(outgoing);
+    if (this.socketOnly) return await this.sockets.send(outgoing);
     const result = await this.#dispatch(outgoing);
     if (result.reply !== null || !UNASKED_CONTINUE.test(result.failure ?? "")) return behindProxy(result);
-    this.#socketOnly = true;
+    this.#confused = true;
     // A write may have been applied although its answer was lost, so it is not sent twice.
-    return outgoing.method === "GET" ? await this.sendRaw(outgoing) : result;
+    return outgoing.method === "GET" ? await this.sockets.send(outgoing) : result;
   }
 
   async #dispatch({ method, url, headers, body }: Outgoing): Promise<Result> {
@@ -181,290 +128,16 @@ export class Transport {
     });
   }
 
-  /** Over a socket of its own; header lines leave exactly as given. */
-  async sendRaw(outgoing: Outgoing): Promise<Result> {
-    const url = new URL(outgoing.url);
-    let sentAt = performance.now();
-    try {
-      const socket = await this.#open(url);
-      const reply = this.#reply(socket, outgoing.method, { continueAsked: asksToContinue(outgoing) });
-      sentAt = performance.now();
-      socket.write(Buffer.concat(this.#message(url, outgoing)));
-      const { result, answeredAt } = await reply;
-      return behindProxy(resultOf(result, sentAt, answeredAt));
-    } catch (error) {
-      return behindProxy(resultOf(describe(error), sentAt));
-    }
-  }
-
-  /** Request after request over one connection, opened again where the server has closed it. */
-  connection(): Connection {
-    let socket: Socket | undefined;
-    return {
-      last: undefined,
-      send: async (outgoing) => {
-        const url = new URL(outgoing.url);
-        let sentAt = performance.now();
-        try {
-          for (;;) {
-            const fresh = socket === undefined || socket.destroyed;
-            if (socket === undefined || socket.destroyed) socket = await this.#open(url);
-            const reply = this.#reply(socket, outgoing.method, {
-              keep: true,
-              continueAsked: asksToContinue(outgoing),
-            });
-            sentAt = performance.now();
-            socket.write(Buffer.concat(this.#message(url, outgoing, true)));
-            const { result, answeredAt } = await reply;
-            if (typeof result !== "string") {
-              if (/\bclose\b/i.test(headerValue(result.headers, "connection") ?? "")) socket.destroy();
-              return behindProxy(resultOf(result, sentAt, answeredAt));
-            }
-            socket.destroy();
-            // A server may close an idle connection whenever it likes (RFC 9112 9.3.1).
-            if (fresh) return resultOf(result, sentAt, answeredAt);
-          }
-        } catch (error) {
-          return resultOf(describe(error), sentAt);
-        }
-      },
-      close: () => socket?.destroy(),
-    };
-  }
-
-  /** Opens a connection and sends all but the end of the request, without which no server takes it for complete. */
-  async hold(outgoing: Outgoing, openMs = this.#profile.timeoutMs): Promise<Held> {
-    const url = new URL(outgoing.url);
-    const openedAt = performance.now();
-    let socket: Socket;
-    try {
-      socket = await this.#open(url, openMs);
-    } catch (error) {
-      const failure = describe(error);
-      return {
-        opened: false,
-        release: async () => resultOf(failure, openedAt),
-      };
-    }
-    const [start, end] = this.#message(url, outgoing);
-    const reply = this.#reply(socket, outgoing.method, { continueAsked: asksToContinue(outgoing) });
-    const startedAt = performance.now();
-    await new Promise<void>((resolve) => socket.write(start, () => resolve()));
-    return {
-      opened: true,
-      release: async () => {
-        const releasedAt = performance.now();
-        socket.write(end);
-        const { result, answeredAt } = await reply;
-        const early = answeredAt < releasedAt;
-        return resultOf(result, early ? startedAt : releasedAt, answeredAt, early);
-      },
-    };
-  }
-
-  /**
-   * The request in two parts. The end is the last byte of the body and what follows it; of a request without a body,
-   * the empty line after the header section. One byte is too little: Bun answers a chunked request that lacks only its
-   * last CRLF.
-   */
-  #message(
-    url: URL,
-    { method, url: address, headers, body, framing }: Outgoing,
-    keepAlive = false,
-  ): [start: Buffer, end: Buffer] {
-    const proxy = url.protocol === "http:" ? proxyFor(this.#profile.proxy, url) : undefined;
-    const token = proxy && proxyAuthorization(proxy);
-    const origin = proxy === undefined && framing !== "absolute-form" ? "" : url.origin;
-    const target = origin + literalPath(address, url);
-    const content = Buffer.from(body ?? "", "utf8");
-    const chunked = body !== undefined && framing === "chunked";
-    const lines = [
-      `${method} ${target} ${framing === "http/1.0" ? "HTTP/1.0" : "HTTP/1.1"}`,
-      `Host: ${url.host}`,
-      ...headers.map(([name, value]) => `${name}: ${value}`),
-      ...(token === undefined ? [] : [`Proxy-Authorization: ${token}`]),
-      ...(keepAlive ? [] : ["Connection: close"]),
-      ...(chunked
-        ? ["Transfer-Encoding: chunked"]
-        : body === undefined
-          ? []
-          : [`Content-Length: ${content.length}`]),
-    ];
-    const whole = Buffer.concat([
-      Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"),
-      chunked ? inChunks(content) : content,
-    ]);
-    const afterContent = !chunked ? "" : content.length === 0 ? LAST_CHUNK : `\r\n${LAST_CHUNK}`;
-    const endBytes = content.length > 0 ? 1 + afterContent.length : afterContent.length || EMPTY_LINE.length;
-    return [whole.subarray(0, -endBytes), whole.subarray(-endBytes)];
-  }
-
-  async #open(url: URL, openMs = this.#profile.timeoutMs): Promise<Socket> {
-    const proxy = proxyFor(this.#profile.proxy, url);
-    const secure = url.protocol === "https:";
-    const hop = proxy ?? url;
-    const hopSecure = hop.protocol === "https:";
-    const port = Number(hop.port || (hopSecure ? 443 : 80));
-    const host = hop.hostname.replace(/^\[|\]$/g, "");
-    const target = url.hostname.replace(/^\[|\]$/g, "");
-    // No server name for an address (RFC 6066, section 3); Bun refuses to send one.
-    const tls = { ...this.#tls, ...(isIP(target) === 0 ? { servername: target } : {}) };
-    const hopName = isIP(host) === 0 ? { servername: host } : {};
-    let socket: Socket = hopSecure
-      ? connectTls({ host, port, ...this.#tls, ...hopName })
-      : connectTcp({ host, port });
-    await this.#ready(socket, hopSecure ? "secureConnect" : "connect", openMs);
-    if (proxy !== undefined && secure) {
-      const authority = `${url.hostname}:${url.port || 443}`;
-      const token = proxyAuthorization(proxy);
-      const lines = [`CONNECT ${authority} HTTP/1.1`, `Host: ${authority}`];
-      if (token !== undefined) lines.push(`Proxy-Authorization: ${token}`);
-      socket.write(`${lines.join("\r\n")}\r\n\r\n`);
-      const { result } = await this.#reply(socket, "HEAD");
-      if (typeof result === "string") throw new Error(`the proxy ${proxy.host} gave no answer: ${result}`);
-      if (result.status === 407) throw new Error(PROXY_CREDENTIALS);
-      if (result.status !== 200)
-        throw new Error(`the proxy ${proxy.host} answered ${result.status} to CONNECT`);
-      socket = connectTls({ socket, host: target, ...tls });
-      await this.#ready(socket, "secureConnect", openMs);
-    }
-    return socket;
-  }
-
-  #ready(socket: Socket, event: "connect" | "secureConnect", openMs: number): Promise<void> {
-    this.#sockets.add(socket);
-    socket.once("close", () => this.#sockets.delete(socket));
-    // One that is idle, or whose reply is complete, may fail without anybody waiting for it.
-    socket.on("error", () => {});
-    socket.setNoDelay(true);
-    socket.setTimeout(openMs);
-    return new Promise((resolve, reject) => {
-      socket.once(event, () => {
-        socket.setTimeout(0);
-        resolve();
-      });
-      socket.once("error", reject);
-      socket.once("timeout", () => socket.destroy(new Error("no connection in time")));
-    });
-  }
-
-  #reply(
-    socket: Socket,
-    method: string,
-    { keep = method === "HEAD", continueAsked = false }: { keep?: boolean; continueAsked?: boolean } = {},
-  ): Promise<{ result: Reply | string; answeredAt: number }> {
-    return new Promise((resolve) => {
-      let bytes: Buffer = Buffer.alloc(0);
-      let done = false;
-      const finish = (result: Reply | string) => {
-        if (done) return;
-        done = true;
-        const answeredAt = performance.now();
-        clearTimeout(timer);
-        for (const [event, listener] of Object.entries(listeners)) socket.off(event, listener);
-        if (!keep) socket.destroy();
-        resolve({ result, answeredAt });
-      };
-      const timer = setTimeout(
-        () => finish(`no complete reply within ${this.#profile.timeoutMs} ms`),
-        this.#profile.timeoutMs,
-      );
-      const look = (ended: boolean) => {
-        const parsed = parseReply(bytes, method, ended);
-        if (parsed.kind === "complete") {
-          if (parsed.reply.continued === true && !continueAsked) this.#socketOnly = true;
-          finish(parsed.reply);
-        } else if (parsed.kind === "malformed") finish(parsed.why);
-        else if (bytes.length > REPLY_BYTES_MAX) finish("the reply is larger than 8 MiB");
-      };
-      const listeners = {
-        data: (chunk: Buffer) => {
-          bytes = Buffer.concat([bytes, chunk]);
-          look(false);
-        },
-        end: () => look(true),
-        error: (error: Error) => finish(describe(error)),
-        close: () => finish("the connection closed without a complete reply"),
-      };
-      for (const [event, listener] of Object.entries(listeners)) socket.on(event, listener);
-    });
-  }
-
-  /** Whether the server closes after a reply without having said so (RFC 9112 9.6), which breaks a reused connection. */
-  async closesUnannounced({ method, url, headers }: Outgoing): Promise<boolean> {
-    const target = new URL(url);
-    const socket = await this.#open(target).catch(() => undefined);
-    if (socket === undefined) return false;
-    const message = Buffer.concat(this.#message(target, { method, url, headers, body: undefined }));
-    socket.write(message.toString("latin1").replace("\r\nConnection: close\r\n", "\r\n"), "latin1");
-    return await new Promise<boolean>((resolve) => {
-      let bytes: Buffer = Buffer.alloc(0);
-      const finish = (closes: boolean) => {
-        clearTimeout(patience);
-        socket.destroy();
-        resolve(closes);
-      };
-      let patience = setTimeout(() => finish(false), this.#profile.timeoutMs);
-      let announced = false;
-      socket.on("data", (chunk: Buffer) => {
-        bytes = Buffer.concat([bytes, chunk]);
-        const parsed = parseReply(bytes, method, false);
-        if (parsed.kind !== "complete") return;
-        announced = /\bclose\b/i.test(headerValue(parsed.reply.headers, "connection") ?? "");
-        clearTimeout(patience);
-        patience = setTimeout(() => finish(false), CLOSE_PATIENCE_MS);
-      });
-      socket.on("end", () => finish(!announced));
-      socket.on("error", () => finish(!announced));
-    });
-  }
-
   async close(): Promise<void> {
-    for (const socket of this.#sockets) socket.destroy();
+    this.sockets.close();
     await Promise.all(
       [...this.#dispatchers.values()].map(async (dispatcher) => (await dispatcher).destroy()),
     );
   }
 }
 
-const EMPTY_LINE = "\r\n";
-const LAST_CHUNK = "0\r\n\r\n";
-
-/** In two chunks, so that a server which reads only the first is found. */
-function inChunks(content: Buffer): Buffer {
-  const half = Math.ceil(content.length / 2);
-  const chunks = [content.subarray(0, half), content.subarray(half)].filter(({ length }) => length > 0);
-  return Buffer.concat([
-    ...chunks.flatMap((chunk) => [
-      Buffer.from(`${chunk.length.toString(16)}\r\n`),
-      chunk,
-      Buffer.from("\r\n"),
-    ]),
-    Buffer.from(LAST_CHUNK),
-  ]);
-}
-
-/** URL removes dot segments and a bare question mark, which a server may treat otherwise. */
-function literalPath(address: string, { pathname, search }: URL): string {
-  const [, path = ""] = /^https?:\/\/[^/?#]*(\/[^#]*)/i.exec(address) ?? [];
-  return /\/\.{1,2}\/|\?$/.test(path) ? path : pathname + search;
-}
-
-function asksToContinue({ headers }: Outgoing): boolean {
-  return /100-continue/i.test(headerValue(headers, "expect") ?? "");
-}
-
 /** What undici says of 100 Continue that nobody asked for (RFC 9110 15.2 lets a client expect any 1xx). */
 const UNASKED_CONTINUE = /^bad response\b/;
-
-const PROXY_CREDENTIALS =
-  "a proxy on the way asks for credentials (407): name it with user and password in http_proxy or https_proxy";
-
-/** 407 is a proxy's answer; the service was never asked. undici says it of a refused tunnel only in words. */
-function behindProxy(result: Result): Result {
-  const refused = result.reply?.status === 407 || /\b407\b/.test(result.failure ?? "");
-  return refused ? { ...result, reply: null, failure: PROXY_CREDENTIALS } : result;
-}
 
 function pairs(raw: unknown): [string, string][] {
   const list = Array.isArray(raw) ? raw : [];
@@ -472,12 +145,4 @@ function pairs(raw: unknown): [string, string][] {
   const text = (value: unknown) =>
     (Buffer.isBuffer(value) ? value.toString("latin1") : String(value)).replace(/^[ \t]+|[ \t]+$/g, "");
   return Array.from({ length: list.length / 2 }, (_, i) => [text(list[2 * i]), text(list[2 * i + 1])]);
-}
-
-function describe(error: unknown): string {
-  if (!(error instanceof Error)) return String(error);
-  const code = (error as { code?: unknown }).code;
-  return typeof code === "string" && !error.message.includes(code)
-    ? `${error.message} (${code})`
-    : error.message;
 }

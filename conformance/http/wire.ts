@@ -11,8 +11,10 @@ import { Acknowledged } from "./acknowledged.ts";
 import { bodyText, headerValue, headerValues, type Reply } from "./http-reply.ts";
 import { Onlooker } from "./onlooker.ts";
 import { CouldNotRun, Interrupted, NoReply, Unreachable } from "./outcome-signal.ts";
+import type { Result } from "./result.ts";
+import type { Connection, Held, Outgoing } from "./socket-transport.ts";
 import { accepted } from "./status.ts";
-import { type Connection, type Held, type Outgoing, type Result, Transport } from "./transport.ts";
+import { Transport } from "./transport.ts";
 import { type Slip, Unguarded } from "./unguarded.ts";
 
 /**
@@ -154,7 +156,7 @@ export class Wire {
         typeof ask.via === "object"
           ? await ask.via.send(outgoing)
           : ask.via === "socket" || ask.framing !== undefined
-            ? await this.transport.sendRaw(outgoing)
+            ? await this.transport.sockets.send(outgoing)
             : await this.transport.send(outgoing);
       const exchange = this.#record(ask, outgoing, result);
       const answer = result.reply === null ? undefined : seen(exchange, result.reply);
@@ -204,7 +206,10 @@ export class Wire {
     await this.#permit();
     const outgoing = this.#outgoing(ask);
     const ended = this.#watch(ask);
-    const held: Held = await this.transport.hold(outgoing, Math.min(OPEN_MS_MAX, this.#profile.timeoutMs));
+    const held: Held = await this.transport.sockets.hold(
+      outgoing,
+      Math.min(OPEN_MS_MAX, this.#profile.timeoutMs),
+    );
     return {
       opened: held.opened,
       release: async () => {
@@ -219,7 +224,8 @@ export class Wire {
 
   /** From here on each connection serves one request, if the server closes them without saying so. */
   async adaptToClosing(ask: Ask): Promise<void> {
-    if (await this.transport.closesUnannounced(this.#outgoing(ask))) await this.transport.withoutKeepAlive();
+    if (await this.transport.sockets.closesUnannounced(this.#outgoing(ask)))
+      await this.transport.withoutKeepAlive();
   }
 
   /** Whether `lengthened` differs from `garbled`. */
@@ -379,7 +385,7 @@ export class Wire {
   }
 
   connect(): Connection {
-    return this.transport.connection();
+    return this.transport.sockets.connection();
   }
 
   async close(): Promise<void> {

@@ -1,7 +1,7 @@
 /** The customer, its tags and the connection that a probe of a refusal starts from. */
 
 import type { Customer } from "../fixtures/ground.ts";
-import type { Connection } from "../http/transport.ts";
+import type { Connection } from "../http/socket-transport.ts";
 import type { Maker } from "../target/journal.ts";
 import type { Attempt } from "./attempt.ts";
 import type { Control } from "./proof.ts";

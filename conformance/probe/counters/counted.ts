@@ -1,8 +1,8 @@
 import type { Customer } from "../../fixtures/ground.ts";
 import { headerValue } from "../../http/http-reply.ts";
 import { CouldNotRun, Inconclusive } from "../../http/outcome-signal.ts";
+import type { Connection } from "../../http/socket-transport.ts";
 import { accepted } from "../../http/status.ts";
-import type { Connection } from "../../http/transport.ts";
 import { isApplied } from "../../http/unguarded.ts";
 import type { Seen } from "../../http/wire.ts";
 import { type Attempt, BASE } from "../attempt.ts";

@@ -1,7 +1,7 @@
 /** The two counters of 7 rule 4, as scrapes show them, against the answers of this run. */
 import { type Exposition, parseExposition, seriesOf } from "../../http/exposition.ts";
 import { CouldNotRun, Inconclusive, NoReply } from "../../http/outcome-signal.ts";
-import type { Connection } from "../../http/transport.ts";
+import type { Connection } from "../../http/socket-transport.ts";
 import type { Ask, Seen, Wire } from "../../http/wire.ts";
 import type { RunOptions } from "../../target/options.ts";
 import type { Profile } from "../../target/profile.ts";
