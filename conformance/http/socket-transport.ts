@@ -4,10 +4,10 @@
  */
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
-import type { Exchange } from "../report/schema.ts";
 import type { Profile } from "../target/profile.ts";
 import { proxyAuthorization, proxyFor } from "../target/proxy.ts";
 import { headerValue, parseReply, type Reply } from "./http-reply.ts";
+import { type Outgoing, requestBytes } from "./request-bytes.ts";
 import {
   behindProxy,
   describe,
@@ -16,14 +16,6 @@ import {
   type Result,
   resultOf,
 } from "./result.ts";
-
-export type Outgoing = {
-  readonly method: string;
-  readonly url: string;
-  readonly headers: readonly (readonly [string, string])[];
-  readonly body: string | undefined;
-  readonly framing?: Exchange["framing"] | undefined;
-};
 
 /** A request whose end has not left yet. */
 export type Held = {
@@ -75,7 +67,7 @@ export class SocketTransport {
       const socket = await this.#open(url);
       const reply = this.#reply(socket, outgoing.method, { continueAsked: asksToContinue(outgoing) });
       sentAt = performance.now();
-      socket.write(Buffer.concat(this.#message(url, outgoing)));
+      socket.write(Buffer.concat(this.#bytes(url, outgoing)));
       const { result, answeredAt } = await reply;
       return behindProxy(resultOf(result, sentAt, answeredAt));
     } catch (error) {
@@ -100,7 +92,7 @@ export class SocketTransport {
               continueAsked: asksToContinue(outgoing),
             });
             sentAt = performance.now();
-            socket.write(Buffer.concat(this.#message(url, outgoing, true)));
+            socket.write(Buffer.concat(this.#bytes(url, outgoing, true)));
             const { result, answeredAt } = await reply;
             if (typeof result !== "string") {
               if (/\bclose\b/i.test(headerValue(result.headers, "connection") ?? "")) socket.destroy();
@@ -132,7 +124,7 @@ export class SocketTransport {
         release: async () => resultOf(failure, openedAt),
       };
     }
-    const [start, end] = this.#message(url, outgoing);
+    const [start, end] = this.#bytes(url, outgoing);
     const reply = this.#reply(socket, outgoing.method, { continueAsked: asksToContinue(outgoing) });
     const startedAt = performance.now();
     await new Promise<void>((resolve) => socket.write(start, () => resolve()));
@@ -146,43 +138,6 @@ export class SocketTransport {
         return resultOf(result, early ? startedAt : releasedAt, answeredAt, early);
       },
     };
-  }
-
-  /**
-   * The request in two parts. The end is the last byte of the body and what follows it; of a request without a body,
-   * the empty line after the header section. One byte is too little: Bun answers a chunked request that lacks only its
-   * last CRLF.
-   */
-  #message(
-    url: URL,
-    { method, url: address, headers, body, framing }: Outgoing,
-    keepAlive = false,
-  ): [start: Buffer, end: Buffer] {
-    const proxy = url.protocol === "http:" ? proxyFor(this.#profile.proxy, url) : undefined;
-    const token = proxy && proxyAuthorization(proxy);
-    const origin = proxy === undefined && framing !== "absolute-form" ? "" : url.origin;
-    const target = origin + literalPath(address, url);
-    const content = Buffer.from(body ?? "", "utf8");
-    const chunked = body !== undefined && framing === "chunked";
-    const lines = [
-      `${method} ${target} ${framing === "http/1.0" ? "HTTP/1.0" : "HTTP/1.1"}`,
-      `Host: ${url.host}`,
-      ...headers.map(([name, value]) => `${name}: ${value}`),
-      ...(token === undefined ? [] : [`Proxy-Authorization: ${token}`]),
-      ...(keepAlive ? [] : ["Connection: close"]),
-      ...(chunked
-        ? ["Transfer-Encoding: chunked"]
-        : body === undefined
-          ? []
-          : [`Content-Length: ${content.length}`]),
-    ];
-    const whole = Buffer.concat([
-      Buffer.from(`${lines.join("\r\n")}\r\n\r\n`, "latin1"),
-      chunked ? inChunks(content) : content,
-    ]);
-    const afterContent = !chunked ? "" : content.length === 0 ? LAST_CHUNK : `\r\n${LAST_CHUNK}`;
-    const endBytes = content.length > 0 ? 1 + afterContent.length : afterContent.length || EMPTY_LINE.length;
-    return [whole.subarray(0, -endBytes), whole.subarray(-endBytes)];
   }
 
   async #open(url: URL, openMs = this.#profile.timeoutMs): Promise<Socket> {
@@ -281,8 +236,7 @@ export class SocketTransport {
     const target = new URL(url);
     const socket = await this.#open(target).catch(() => undefined);
     if (socket === undefined) return false;
-    const message = Buffer.concat(this.#message(target, { method, url, headers, body: undefined }));
-    socket.write(message.toString("latin1").replace("\r\nConnection: close\r\n", "\r\n"), "latin1");
+    socket.write(Buffer.concat(this.#bytes(target, { method, url, headers, body: undefined }, true)));
     return await new Promise<boolean>((resolve) => {
       let bytes: Buffer = Buffer.alloc(0);
       const finish = (closes: boolean) => {
@@ -305,33 +259,15 @@ export class SocketTransport {
     });
   }
 
+  #bytes(url: URL, outgoing: Outgoing, keepAlive = false): [start: Buffer, end: Buffer] {
+    const proxy = url.protocol === "http:" ? proxyFor(this.#profile.proxy, url) : undefined;
+    return requestBytes(outgoing, { proxy, keepAlive });
+  }
+
   /** Ends all connections, also those that wait for a reply. */
   close(): void {
     for (const socket of this.#sockets) socket.destroy();
   }
-}
-
-const EMPTY_LINE = "\r\n";
-const LAST_CHUNK = "0\r\n\r\n";
-
-/** In two chunks, so that a server which reads only the first is found. */
-function inChunks(content: Buffer): Buffer {
-  const half = Math.ceil(content.length / 2);
-  const chunks = [content.subarray(0, half), content.subarray(half)].filter(({ length }) => length > 0);
-  return Buffer.concat([
-    ...chunks.flatMap((chunk) => [
-      Buffer.from(`${chunk.length.toString(16)}\r\n`),
-      chunk,
-      Buffer.from("\r\n"),
-    ]),
-    Buffer.from(LAST_CHUNK),
-  ]);
-}
-
-/** URL removes dot segments and a bare question mark, which a server may treat otherwise. */
-function literalPath(address: string, { pathname, search }: URL): string {
-  const [, path = ""] = /^https?:\/\/[^/?#]*(\/[^#]*)/i.exec(address) ?? [];
-  return /\/\.{1,2}\/|\?$/.test(path) ? path : pathname + search;
 }
 
 function asksToContinue({ headers }: Outgoing): boolean {

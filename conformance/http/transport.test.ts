@@ -3,7 +3,7 @@ import type { Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
 import { closeServers, listen } from "../tests/loopback-server.ts";
 import { selfSigned } from "../tests/self-signed.ts";
-import type { Outgoing } from "./socket-transport.ts";
+import type { Outgoing } from "./request-bytes.ts";
 import { Transport } from "./transport.ts";
 import { checkTransport } from "./transport-check.ts";
 

@@ -5,8 +5,9 @@
 import type { Dispatcher } from "undici/index.js";
 import type { Profile } from "../target/profile.ts";
 import { proxyAuthorization, proxyFor } from "../target/proxy.ts";
+import type { Outgoing } from "./request-bytes.ts";
 import { behindProxy, describe, REPLY_BYTES_MAX, type Result, resultOf } from "./result.ts";
-import { type Outgoing, SocketTransport, type TlsOptions } from "./socket-transport.ts";
+import { SocketTransport, type TlsOptions } from "./socket-transport.ts";
 
 export class Transport {
   readonly #profile: Pick<Profile, "timeoutMs" | "tls" | "proxy">;
