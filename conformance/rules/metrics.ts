@@ -13,7 +13,8 @@ import {
   STATUS_OF,
   type Window,
 } from "../probe/counters/counters.ts";
-import { contendersOf, letGo } from "../probe/races/race.ts";
+import { letGo } from "../probe/races/race.ts";
+import { contendersOf } from "../probe/races/round.ts";
 import { together } from "../probe/races/together.ts";
 import { NEEDS } from "../probe/refusals/refused.ts";
 import { firstOfEach, INEXACT, ifMatch, NEVER_GIVEN_TAG } from "../probe/requests/if-match-forms.ts";

@@ -10,7 +10,8 @@ import { pathEnd, takenPaths } from "../requests/other-paths.ts";
 import { OF_STATUS, patchOfStatus } from "../requests/request-shapes.ts";
 import { type Method, notShown, type Snapshot, storedValues } from "../snapshot.ts";
 import type { Content } from "../trial.ts";
-import { contendersOf, type LineUp, lineUp } from "./race.ts";
+import { type LineUp, lineUp } from "./race.ts";
+import { contendersOf } from "./round.ts";
 
 type Way = {
   readonly what: string;

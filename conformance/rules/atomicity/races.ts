@@ -4,15 +4,14 @@ import { CouldNotRun, Inconclusive, OTHERS_MAY_CAUSE } from "../../http/outcome-
 import { type Attempt, BASE } from "../../probe/attempt.ts";
 import {
   bothOrders,
-  type Contender,
   enforced,
   heldBy,
   lineUp,
   notEnforced,
   oneWinner,
-  type Round,
   race,
 } from "../../probe/races/race.ts";
+import type { Contender, Round } from "../../probe/races/round.ts";
 import { otherWays, ownForRace } from "../../probe/races/ways-of-racing.ts";
 import { NEEDS } from "../../probe/refusals/refused.ts";
 import { type Rule, rule } from "../../probe/rule.ts";

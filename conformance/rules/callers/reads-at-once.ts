@@ -8,7 +8,7 @@ import { getOf } from "../../probe/answered.ts";
 import type { Attempt } from "../../probe/attempt.ts";
 import { CALLERS } from "../../probe/callers/read-by.ts";
 import { describe } from "../../probe/proof.ts";
-import { contendersOf } from "../../probe/races/race.ts";
+import { contendersOf } from "../../probe/races/round.ts";
 import { together } from "../../probe/races/together.ts";
 import { type Rule, rule } from "../../probe/rule.ts";
 import { saysNothing } from "../../probe/weather.ts";
