@@ -3,7 +3,8 @@ import { expect, test } from "bun:test";
 
 const MODULE = new URL("./signals.ts", import.meta.url).pathname;
 
-async function host(body: string) {
+/** @param ignored signals that the process starts with as ignored, as `nohup` starts one with SIGHUP. */
+async function host(body: string, ignored: readonly NodeJS.Signals[] = []) {
   const script = `
     import { ownSignals } from ${JSON.stringify(MODULE)};
     const signals = ownSignals(process);
@@ -11,7 +12,9 @@ async function host(body: string) {
     setInterval(() => {}, 1000);
     ${body}
     console.log("ready");`;
-  const child = Bun.spawn([process.execPath, "-e", script], { stdout: "pipe", stderr: "inherit" });
+  const traps = ignored.map((signal) => `trap '' ${signal.slice(3)}; `).join("");
+  const command = ["sh", "-c", `${traps}exec "$@"`, "sh", process.execPath, "-e", script];
+  const child = Bun.spawn(command, { stdout: "pipe", stderr: "inherit" });
   const lines = child.stdout.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   return {
@@ -75,3 +78,35 @@ test("a cleanup that was taken back does not run, and the others run once at a n
     setImmediate(() => process.exit(3));`);
   expect(await process.end()).toEqual({ signal: null, lines: ["ready", "cleaned"] });
 });
+
+// Only Linux shows a process which signals it ignores.
+test.skipIf(process.platform !== "linux").each([
+  ["SIGHUP", "SIGTERM"],
+  ["SIGINT", "SIGHUP"],
+  ["SIGTERM", "SIGINT"],
+] as const)(
+  "a process that is started with %s ignored goes on ignoring it, and stops at %s",
+  async (ignored, other) => {
+    const process = await host(
+      `signals.onInterrupt(() => console.log("interrupted"));
+    let rounds = 0;
+    process.on("SIGUSR1", () => console.log("round", ++rounds));`,
+      [ignored],
+    );
+    await process.until("ready");
+    process.kill(ignored);
+    // Of two signals that arrive together either may be handled first, so only the second round comes for certain
+    // behind the ignored one.
+    for (const round of [1, 2]) {
+      process.kill("SIGUSR1");
+      await process.until(`round ${round}`);
+    }
+    process.kill(other);
+    await process.until("interrupted");
+    process.kill(other);
+    expect(await process.end()).toEqual({
+      signal: other,
+      lines: ["ready", "round 1", "round 2", "interrupted", "cleaned"],
+    });
+  },
+);

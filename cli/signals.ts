@@ -1,8 +1,11 @@
 /**
  * INT, TERM and HUP of the process, owned in one place. The first one asks the running command to stop; a
- * second one ends the process at once, as the signal does by itself. Cleanups run at every end, short of
- * SIGKILL.
+ * second one ends the process at once, as the signal does by itself. A signal that the process was started to
+ * ignore stays ignored. Cleanups run at every end, short of SIGKILL.
  */
+import { readFileSync } from "node:fs";
+import { constants } from "node:os";
+
 /** The process, as far as a command may touch it. */
 export type Host = {
   /** Standard input as bytes. */
@@ -37,7 +40,9 @@ export function ownSignals(process: NodeJS.Process): Signals {
     interrupted = true;
     for (const callback of callbacks.splice(0)) callback();
   };
+  const ignored = ignoredSignals();
   for (const signal of SIGNALS) {
+    if (ignored.has(signal)) continue;
     process.on(signal, () => {
       if (signal === "SIGINT" && suspensions > 0) return;
       if (!interrupted) return interrupt();
@@ -63,4 +68,23 @@ export function ownSignals(process: NodeJS.Process): Signals {
       return () => void cleanups.delete(cleanup);
     },
   };
+}
+
+/**
+ * Those that whoever started the process had it ignore: `nohup` SIGHUP, a script SIGINT of what it runs in the
+ * background. A handler would undo that. None where the system does not show it, as on macOS: neither Bun nor
+ * Node.js can be asked.
+ */
+function ignoredSignals(): ReadonlySet<(typeof SIGNALS)[number]> {
+  const mask = BigInt(`0x${/^SigIgn:\s*([0-9a-f]+)$/m.exec(processStatus())?.[1] ?? 0}`);
+  return new Set(SIGNALS.filter((signal) => (mask >> BigInt(constants.signals[signal] - 1)) & 1n));
+}
+
+/** What Linux says of this process; "" on another system. */
+function processStatus(): string {
+  try {
+    return readFileSync("/proc/self/status", "utf8");
+  } catch {
+    return "";
+  }
 }
