@@ -74,7 +74,7 @@ export const registerImport: RegisterCommand = (program, run) => {
           return failure(
             "usage",
             "there is nothing to resume: rows from a pipe leave no journal without --journal PATH; nothing was sent",
-            "Without --resume, all of them are sent; creations that were made before are then made again.",
+            "Without --resume, all of them are sent; --match email finds the customers that were created before.",
           );
         }
         if (!piped) return await importFile(invocation, { source: file, name: file, shown: file, options });
@@ -196,15 +196,14 @@ async function brokenOff(
   resume: string | undefined,
 ): Promise<Failure> {
   const { InputError } = await import("../import/rows.ts");
+  const { NOT_RESUMABLE } = await import("../import/ending.ts");
   const why = error instanceof InputError ? error.message : systemCode(error);
   const open = `what became of ${amount(unkept, "row")} that ${unkept === 1 ? "was" : "were"} sent is not kept`;
   const again = unkept === 0 ? "" : "\nIt sends those rows again, creations under their Idempotency-Key.";
   return failure(
     unkept === 0 ? "failure" : "unknown-outcome",
     `the import broke off: ${why}${unkept === 0 ? "" : `; ${open}`}`,
-    resume === undefined
-      ? "Rows from a pipe leave no journal: give --journal PATH, so that the rest can be resumed."
-      : `When that is corrected: ${resume}${again}`,
+    resume === undefined ? NOT_RESUMABLE : `When that is corrected: ${resume}${again}`,
   );
 }
 

@@ -22,7 +22,8 @@ export type EarlierJournal = { kind: "none" } | { kind: "resume" | "done" | "rep
 
 export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
   const { journalPath, resume, restart, again, url, input } = beginning;
-  if (!existsSync(journalPath)) return { kind: "none" };
+  if (!existsSync(journalPath))
+    return resume ? nothingToResume(`${journalPath} does not exist`) : { kind: "none" };
   const journal = openJournal(journalPath, beginning);
   if (isFailure(journal)) return journal;
   const { record } = journal;
@@ -34,6 +35,11 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
       "Give the same --url or --profile as then, or start over with --restart.",
     );
   }
+  // What is imported is kept before the first row is sent.
+  if (resume && record.input === null) {
+    journal.close();
+    return nothingToResume(`${journalPath} holds no import`);
+  }
   if (resume) return { kind: "resume", journal };
   if (record.complete && !again && record.url === url) return { kind: "done", journal };
   if (restart || again || record.complete || journal.lastRow() === 0) return { kind: "replace", journal };
@@ -43,5 +49,14 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
     "usage",
     `an earlier import of ${input} did not finish: ${created + updated + unchanged + failed} rows are done; nothing was sent`,
     "Resume it with --resume, or start over with --restart: rows that were imported are then sent again.",
+  );
+}
+
+/** Begun anew, an import whose journal lies elsewhere would create its customers a second time. */
+function nothingToResume(why: string): Failure {
+  return failure(
+    "usage",
+    `there is nothing to resume: ${why}; nothing was sent`,
+    "If the import was begun with another --journal, give that one. If none was begun, leave out --resume.",
   );
 }

@@ -16,7 +16,7 @@ export type Ended = {
   total: number;
   /** As the operator named the input. */
   name: string;
-  /** The command that resumes it; undefined where no journal is kept. */
+  /** The command that resumes it; undefined where no journal is kept, as for rows from a pipe. */
   resume: string | undefined;
   journal: Journal;
   /** It was complete before this run: its failed rows were written then. */
@@ -99,14 +99,15 @@ function doubtOf(doubtful: readonly number[]): Failure {
   );
 }
 
+/** What to do about rows of a pipe that were not done: the next import draws other keys. */
+export const NOT_RESUMABLE =
+  "Rows from a pipe leave no journal, so this import cannot be resumed. Send the rows again with --match email, which finds the customers that were created. With --journal PATH, the next import can be resumed.";
+
 /** Rows are left: why, and how to go on. */
 function unfinished({ tally, stop, name, resume }: Ended, left: number): Failure {
   const open = tally.unknown === 0 ? "" : `, ${count(tally.unknown)} of them sent without a clear reply`;
   const rest = `${amount(left, "row")} not done yet${stop === undefined ? "" : open}`;
-  const hint =
-    resume !== undefined
-      ? `Resume with: ${resume}`
-      : "stdin leaves no journal: give --journal PATH, and the same rows again with --resume.";
+  const hint = resume === undefined ? NOT_RESUMABLE : `Resume with: ${resume}`;
   if (stop !== undefined)
     return {
       ...stop,
@@ -120,7 +121,9 @@ function unfinished({ tally, stop, name, resume }: Ended, left: number): Failure
   return failure(
     "unknown-outcome", // also where others failed: their file is written when the import ends
     `unknown outcome of ${amount(tally.unknown, "row")}: no clear reply came; ${rest}`,
-    `${hint}. Updates are conditional; a creation is sent again under its Idempotency-Key, and the customers that a server without that header may have twice are named.`,
+    resume === undefined
+      ? hint
+      : `${hint}. Updates are conditional; a creation is sent again under its Idempotency-Key, and the customers that a server without that header may have twice are named.`,
   );
 }
 

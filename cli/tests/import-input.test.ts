@@ -75,6 +75,41 @@ test.each([
   expect(stderr).toContain(words);
 });
 
+describe("--resume where there is nothing to resume sends nothing:", () => {
+  test.each([
+    ["a file without a journal", (path: string) => [path], undefined],
+    ["stdin, and no file has the name of the journal", () => ["-", "--journal", "J"], undefined],
+    ["stdin, and the file of that name is empty", () => ["-", "--journal", "J"], ""],
+  ])("%s", async (_, input, journal) => {
+    const { server, file, directory, customers } = await bulkPlace();
+    const path = file("rows.csv", ROWS);
+    if (journal !== undefined) file("journal", journal);
+    const names = input(path).map((word) => (word === "J" ? join(directory, "journal") : word));
+    const run = await customers(["import", ...names, "--resume"], { stdin: ROWS });
+    expect([run.exitCode, server.requests.length]).toEqual([2, 0]);
+    expect(run.stderr).toContain("there is nothing to resume");
+    expect(run.stderr).toContain("--journal");
+    // What the message says to do.
+    expect((await customers(["import", ...names], { stdin: ROWS })).exitCode).toBe(0);
+    expect(namesOf(server.all()).toSorted()).toEqual(["A", "B"]);
+  });
+});
+
+test("rows from a pipe that were not done can't be resumed, and the hint says how none is created twice", async () => {
+  const { server, through, customers } = await bulkPlace();
+  const { env } = await through(faults.dropReplies());
+  const run = await customers(["import", "-"], { env, stdin: ROWS });
+  expect([run.exitCode, server.size]).toEqual([8, 2]);
+  expect(run.stderr).toContain("cannot be resumed");
+  expect(run.stderr).toContain("--journal PATH");
+  expect(run.stderr).not.toContain("--resume");
+  // The next import draws other keys.
+  expect(run.stderr).not.toContain("Idempotency-Key");
+  expect(run.stderr).toContain("--match email");
+  expect((await customers(["import", "-", "--match", "email"], { env, stdin: ROWS })).exitCode).toBe(0);
+  expect(server.size).toBe(2);
+});
+
 test("--dry-run that stops at an unknown column gives no counts", async () => {
   const { file, customers } = await bulkPlace();
   const run = await customers(["import", file("rows.csv", "name,nmae\nAda,x\n"), "--dry-run", "-o", "json"]);
