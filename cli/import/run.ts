@@ -107,8 +107,8 @@ export async function runImport(
         const found = await matchByEmail(context, row);
         if (found.kind === "failed") return unmatched(found);
         if (found.kind === "one") {
-          // The address must still be that of the row when the write is decided.
-          const expect = [{ field: "email", value: emailOf(row) ?? "" }];
+          // The address must still be that of the row when the write is decided. A server finds it in any case.
+          const expect = [{ field: "email", value: emailOf(row) ?? "", anyCase: true }];
           return await updateRow({ ...context, expect }, found.id, row, again);
         }
       }

@@ -1,6 +1,6 @@
 /** No import creates a customer twice by accident: importing again, and matching by e-mail address. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bulkPlace, csv, namesOf, stopBulkPlaces } from "./support/bulk-place.ts";
 import { OURS } from "./support/dialect.ts";
@@ -78,6 +78,28 @@ describe("--match email", () => {
     const { stderr } = await customers(["import", path, "--match", "email"], { env });
     expect(stderr).toContain("1 created, 19 updated");
     expect(namesOf(server.all())).toEqual(["N19"]);
+  });
+
+  test("updates a customer whose address is stored in another case, also where the reply is lost", async () => {
+    const { server, file, env, through, customers } = await bulkPlace();
+    const { id } = server.add({ name: "Old", email: "a@example.com" });
+    const path = file("in.csv", csv(["name,email", "A,A@Example.com"]));
+    const { env: losing } = await through(faults.dropReplies());
+    const run = await customers(["import", path, "--match", "email"], { env: losing });
+    expect([run.exitCode, run.stderr]).toEqual([0, expect.stringContaining("1 updated")]);
+    expect([server.size, server.read(id)]).toMatchObject([1, { name: "A", email: "A@Example.com" }]);
+    const again = await customers(["import", path, "--match", "email"], { env });
+    expect([again.exitCode, again.stderr]).toEqual([0, expect.stringContaining("1 unchanged")]);
+  });
+
+  test("leaves a customer alone whose address becomes another one after it was found", async () => {
+    const { server, directory, file, through, customers } = await bulkPlace();
+    const { id } = server.add({ name: "Old", email: "a@example.com" });
+    const { env } = await through(faults.interfere(() => server.change(id, { email: "other@example.com" })));
+    const path = file("in.csv", csv(["name,email", "A,A@Example.com"]));
+    const run = await customers(["import", path, "--match", "email"], { env });
+    expect([run.exitCode, server.size, server.read(id)?.name]).toEqual([9, 1, "Old"]);
+    expect(readFileSync(join(directory, "in.failed.csv"), "utf8")).toContain("other@example.com");
   });
 
   test("after lost replies --resume creates none twice, even where the server ignores Idempotency-Key", async () => {

@@ -2,8 +2,8 @@
 import { type Customer, memberNamed, plainText } from "../customer.ts";
 import type { WriteIntent } from "./intent.ts";
 
-/** Compared as text. */
-export type Expectation = { field: string; value: string };
+/** Compared as text; `anyCase`: without regard to case. */
+export type Expectation = { field: string; value: string; anyCase?: boolean };
 
 /** What to do when someone else wrote in between. */
 export type OnConflict = "reapply" | "merge" | "fail";
@@ -39,10 +39,11 @@ export function unmetExpectation(
   expect: readonly Expectation[],
   current: Customer,
 ): { field: string; wanted: string; found: string | undefined } | undefined {
-  for (const { field, value } of expect) {
+  for (const { field, value, anyCase = false } of expect) {
     const member = memberNamed(current.value, field);
     const found = member === undefined ? undefined : plainText(member.value);
-    if (found !== value) return { field, wanted: value, found };
+    const isMet = anyCase ? found?.toLowerCase() === value.toLowerCase() : found === value;
+    if (!isMet) return { field, wanted: value, found };
   }
   return undefined;
 }

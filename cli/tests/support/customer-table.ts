@@ -72,5 +72,7 @@ export class CustomerTable {
 }
 
 function matches(row: Row, match: Partial<Values>): boolean {
-  return Object.entries(match).every(([name, value]) => row[name as keyof Values] === value);
+  return Object.entries(match).every(
+    ([name, value]) => row[name as keyof Values].toLowerCase() === value.toLowerCase(),
+  );
 }
