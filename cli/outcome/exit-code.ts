@@ -17,11 +17,12 @@ export const EXIT_CODES = {
   unreachable: {
     code: 7,
     meaning:
-      "cannot reach the server, or it does not serve now (429, 503), or a read failed; nothing was written",
+      "cannot reach the server, or it does not serve now (429, 503), or a read failed; nothing was written (after a 503 to a write, a reading showed that)",
   },
   "unknown-outcome": {
     code: 8,
-    meaning: "a write was sent and its outcome is unknown; running it again is safe",
+    meaning:
+      "a write was sent and its outcome is unknown; running it again is safe: for create with the --idempotency-key that the message names, for import as its message says",
   },
   "rows-failed": {
     code: 9,

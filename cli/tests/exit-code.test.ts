@@ -77,6 +77,21 @@ test("the codes are all different", () => {
   expect(new Set(codes).size).toBe(codes.length);
 });
 
+test("8 says that create is safe to run again with the key that its message names, and it is", async () => {
+  const { meaning } = EXIT_CODES["unknown-outcome"];
+  expect(meaning).toContain("for create with the --idempotency-key that the message names");
+  const create = ["create", "--name", "Eve", "--email", "again@example.com"];
+  const proxy = await startFaultyProxy(server.url, faults.dropReplies());
+  const lost = await run(create, { env: env(proxy.url) });
+  await proxy.stop();
+  const [, key = ""] = /--idempotency-key (\S+):/.exec(lost.stderr) ?? [];
+  expect([lost.exitCode, await exitOf(...create, "--idempotency-key", key)]).toEqual([8, 0]);
+  const made = () => server.all().filter(({ email }) => email === "again@example.com").length;
+  expect(made()).toBe(1);
+  // Another run draws another key.
+  expect([await exitOf(...create), made()]).toEqual([0, 2]);
+});
+
 test.each([
   ["401", 401, 3],
   ["403", 403, 3],
