@@ -54,6 +54,38 @@ describe.concurrent("replies that do not come", () => {
     },
   );
 
+  describe("an address that the server stores in lower case is found as our own write:", () => {
+    const lowerCase = { ...OURS, storedEmail: (email: string) => email.toLowerCase() };
+    const faulty: [string, () => Fault][] = [
+      ["its reply is lost", faults.dropReplies],
+      ["a retrying proxy repeats it and answers 412 to its own success", retrying],
+    ];
+    const modes = ["reapply", "merge", "fail"];
+    test.each(faulty.flatMap(([words, fault]) => modes.map((mode) => [words, mode, fault] as const)))(
+      "%s, --on-conflict %s",
+      async (_, mode, fault) => {
+        const { server, state, update } = await deployment(fault(), lowerCase);
+        const { exitCode, stderr } = await update("--email", "Eve@Example.com", "--on-conflict", mode);
+        expect({ exitCode, writes: server.writes.length, email: state()?.email, stderr }).toMatchObject({
+          exitCode: 0,
+          writes: 1,
+          email: "eve@example.com",
+          stderr: expect.not.stringContaining("overwrote"),
+        });
+      },
+    );
+  });
+
+  test.each(["reapply", "merge"])(
+    "a change of case alone is made, also where someone else wrote in between (%s)",
+    async (mode) => {
+      const { server, customer, state, update } = await deployment((exchange) => wrong(exchange));
+      const wrong = faults.interfere(() => server.change(customer.id, { status: "suspended" }));
+      const { exitCode } = await update("--email", "ADA@example.com", "--on-conflict", mode);
+      expect({ exitCode, email: state()?.email }).toEqual({ exitCode: 0, email: "ADA@example.com" });
+    },
+  );
+
   test("404 to a write, though the customer is there: not taken for a deletion", async () => {
     const { update } = await deployment(faults.answerInstead(404, { which: "writes" }));
     const { exitCode, stderr } = await update("--status", "closed");

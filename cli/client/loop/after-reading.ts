@@ -27,7 +27,7 @@ export function onRead(state: State, event: Extract<Event, { kind: "read" }>): S
     return giveUp(next, "unreadable", reading);
   }
   const current = reading.kind === "read" ? reading.customer : "gone";
-  if (isConfirmed(state, current)) return end(next, written(state));
+  if (isConfirmed(state, state.base, current)) return end(next, written(state));
   const requestId = (reading.kind === "read" ? reading.requestId : undefined) ?? state.requestId;
   return decide({ ...next, current, requestId }, event, state.base, current);
 }
@@ -37,12 +37,12 @@ function decide(state: State, event: Event, base: Customer, current: Customer | 
   const { job, history, sent } = state;
   const { intent, onConflict, expect, ifMatch: pin } = job;
   if (current === "gone") {
-    const done = history.attempts > 0 && !claims(job) && intent.isAsWanted("gone");
+    const done = history.attempts > 0 && !claims(job) && intent.isAsWanted(base, "gone");
     return end(state, done ? { kind: "as-wanted", customer: undefined } : { kind: "deleted" });
   }
   const unmet = unmetExpectation(expect, current);
   if (unmet !== undefined) {
-    const asWanted = intent.isAsWanted(current);
+    const asWanted = intent.isAsWanted(base, current);
     return end(state, {
       kind: "expectation",
       ...unmet,
@@ -59,7 +59,7 @@ function decide(state: State, event: Event, base: Customer, current: Customer | 
     if (pinnedElsewhere && !intent.selfContained) return end(state, conflict(state, "pinned", []));
     return sendNext(state, event, current);
   }
-  const asWanted = intent.isAsWanted(current);
+  const asWanted = intent.isAsWanted(base, current);
   const reply = lastReply(state);
   if (reply !== undefined && history.last === "gone" && (pin !== undefined || !asWanted))
     return end(state, { ...refusal(state, reply), kind: "write-not-found", reply });
@@ -93,11 +93,11 @@ function lookAgain(state: State, event: Event): Step {
 }
 
 /** The reply was a success, and the reading shows what it said: the version that it named, or no customer. */
-function isConfirmed(state: State, shown: Customer | "gone"): boolean {
+function isConfirmed(state: State, base: Customer, shown: Customer | "gone"): boolean {
   const { job, sent } = state;
   const reply = lastReply(state);
   if (reply === undefined || !mayBeConfirmed(reply, job.id)) return false;
-  if (shown === "gone") return job.intent.isAsWanted("gone");
+  if (shown === "gone") return job.intent.isAsWanted(base, "gone");
   if (shown.etag === undefined || shown.etag === sent?.tag || job.intent.contradicts(shown)) return false;
   return shown.etag === reply.fields.get("etag");
 }

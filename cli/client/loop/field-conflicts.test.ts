@@ -1,7 +1,13 @@
 import { describe, expect, test } from "bun:test";
 import fc from "fast-check";
 import { type Json, JsonNumber, type JsonObject } from "../json.ts";
-import { conflictingFields, differingFields, hasValues, looksWritten } from "./field-conflicts.ts";
+import {
+  conflictingFields,
+  differingFields,
+  hasReached,
+  hasValues,
+  looksWritten,
+} from "./field-conflicts.ts";
 
 const object = (members: Record<string, Json>): JsonObject => new Map(Object.entries(members));
 const value = fc.constantFrom<Json>("a", "b", "c", null, true, new JsonNumber("1.10"), new JsonNumber("1.1"));
@@ -54,3 +60,21 @@ test("text that the server stored without the blanks around it counts as our own
   expect(looksWritten(object({ name: "Ada" }), object({ name: " Ada " }))).toBe(true);
   expect(looksWritten(object({ name: "Ada" }), object({ name: "Eve" }))).toBe(false);
 });
+
+test.each<[string, string, string, string, boolean]>([
+  ["case", "ada@x", "Eve@X", "eve@x", true],
+  ["blanks", "Ada", " Eve ", "Eve", true],
+  ["Unicode form", "Ada", "E\u0301ve", "\u00c9ve", true],
+  ["another text", "ada@x", "Eve@X", "eva@x", false],
+  ["case, from the same text in another case", "ada@x", "ADA@x", "ada@x", false],
+  ["nothing, from the same text in another case", "ada@x", "ADA@x", "ADA@x", true],
+])(
+  "a wish is reached by text that differs in no more than case, blanks and form, unless it was there before: %s",
+  (_, before, wanted, now, reached) => {
+    const [base, change, value] = [before, wanted, now].map((text) => object({ email: text }));
+    if (base === undefined || change === undefined || value === undefined) throw new Error("three values");
+    expect(hasReached(base, value, change)).toBe(reached);
+    const conflicts = conflictingFields(base, value, change);
+    expect(conflicts.length > 0).toBe(!reached && before !== now);
+  },
+);

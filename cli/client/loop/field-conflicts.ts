@@ -23,7 +23,7 @@ export function conflictingFields(base: JsonObject, theirs: JsonObject, change: 
   for (const [field, mine] of change) {
     const before = memberNamed(base, field)?.value;
     const now = memberNamed(theirs, field)?.value;
-    if (!sameValue(before, now) && !sameValue(now, mine))
+    if (!sameValue(before, now) && !isReached(before, now, mine))
       conflicts.push({ field, base: before, theirs: now, mine });
   }
   return conflicts;
@@ -42,9 +42,21 @@ export function hasValues(value: JsonObject, change: Change): boolean {
 }
 
 /**
- * True where the state is what our write makes of it: a server may store text without the blanks around it,
- * and such a write must not pass for somebody else's.
+ * True where every field has become as wanted since `base`. A server may store text in another case or Unicode
+ * form, or without the blanks around it, and our own write must not pass for somebody else's.
  */
+export function hasReached(base: JsonObject, value: JsonObject, change: Change): boolean {
+  return [...change].every(([field, wanted]) =>
+    isReached(memberNamed(base, field)?.value, memberNamed(value, field)?.value, wanted),
+  );
+}
+
+/** Where `before` differs from the wish by no more than that, it is no sign of our write. */
+function isReached(before: Json | undefined, now: Json | undefined, wanted: Json): boolean {
+  return sameValue(now, wanted) || (isLikeText(now, wanted) && !isLikeText(before, wanted));
+}
+
+/** True where the state is what our write makes of it: a server may store text without the blanks around it. */
 export function looksWritten(value: JsonObject, change: Change): boolean {
   return [...change].every(([field, wanted]) => {
     const now = memberNamed(value, field)?.value;
@@ -59,8 +71,13 @@ export function looksWritten(value: JsonObject, change: Change): boolean {
 export function showsNoOtherText(shown: JsonObject, sent: JsonObject): boolean {
   return [...sent].every(([field, wanted]) => {
     const now = memberNamed(shown, field)?.value;
-    return !isText(now) || !isText(wanted) || plain(now).toLowerCase() === plain(wanted).toLowerCase();
+    return !isText(now) || !isText(wanted) || isLikeText(now, wanted);
   });
+}
+
+/** The same text, but for case, blanks around it, and its Unicode form. */
+function isLikeText(one: Json | undefined, other: Json | undefined): boolean {
+  return isText(one) && isText(other) && plain(one).toLowerCase() === plain(other).toLowerCase();
 }
 
 function isText(value: Json | undefined): value is string {

@@ -7,8 +7,8 @@ import {
   conflictingFields,
   differingFields,
   type FieldConflict,
+  hasReached,
   hasValues,
-  looksWritten,
   showsNoOtherText,
 } from "./field-conflicts.ts";
 import { type Confirms, confirmsChange, confirmsDeletion } from "./verdict.ts";
@@ -29,8 +29,8 @@ export type WriteIntent = {
   selfContained: boolean;
   /** Nothing would have to be sent. */
   isUnchanged(current: Customer): boolean;
-  /** The state that our own write leaves behind; "gone" after a 404. */
-  isAsWanted(state: Customer | "gone"): boolean;
+  /** The state that our own write leaves behind, where `base` was read before it; "gone" after a 404. */
+  isAsWanted(base: Customer, state: Customer | "gone"): boolean;
   /** The state shows another text than the one that was written. */
   contradicts(state: Customer): boolean;
   /** True where a reply with a status of success is a service's reply to this write. */
@@ -92,7 +92,7 @@ export function changeIntent({
       return replaceCustomer(id, tag, new Map([...kept, ...changed]), representation);
     },
     isUnchanged: (current) => hasValues(current.value, change),
-    isAsWanted: (state) => state !== "gone" && looksWritten(state.value, change),
+    isAsWanted: (base, state) => state !== "gone" && hasReached(base.value, state.value, change),
     contradicts: (state) => !showsNoOtherText(state.value, change),
     confirms: confirmsChange(id, change),
     conflicts: (base, theirs) => conflictingFields(base.value, theirs.value, change),
@@ -108,7 +108,7 @@ export function deletionIntent(id: string, alsoRead: readonly string[] | "whole"
     selfContained: true,
     request: (_, tag) => deleteCustomer(id, tag),
     isUnchanged: () => false,
-    isAsWanted: (state) => state === "gone",
+    isAsWanted: (_, state) => state === "gone",
     contradicts: () => false,
     confirms: confirmsDeletion,
     conflicts: (base, theirs) => differingFields(base.value, theirs.value),

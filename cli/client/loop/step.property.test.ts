@@ -210,7 +210,8 @@ function run(
   const { outcome } = action;
   if (outcome.kind === "as-wanted" || outcome.kind === "unchanged") {
     const seen = lastRead?.kind === "read" ? lastRead.customer : "gone";
-    expect(job.intent.isAsWanted(seen)).toBe(true);
+    if (state.base === undefined) throw new Error("nothing was read");
+    expect(job.intent.isAsWanted(state.base, seen)).toBe(true);
   }
   return { base: state.base, outcome };
 }

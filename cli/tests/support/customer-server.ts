@@ -166,7 +166,8 @@ export function startCustomerServer(dialect: Dialect = OURS): CustomerServer {
     for (const [member, value] of Object.entries(body)) {
       const field = allowed.find((name) => names[name as keyof typeof names] === member);
       if (field === undefined || typeof value !== "string" || !isValid(field, value)) return invalid;
-      values[field as keyof Values] = value.trim();
+      const text = value.trim();
+      values[field as keyof Values] = field === "email" ? dialect.storedEmail(text) : text;
     }
     return { ok: true, values };
   }

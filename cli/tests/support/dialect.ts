@@ -11,6 +11,8 @@ export type Dialect = {
   credentials: { header: string; value: string };
   /** Formats the entity-tag of the version with this number. */
   tag: (version: number) => string;
+  /** What the server stores of an address. */
+  storedEmail: (email: string) => string;
   /** What a PUT or PATCH answers when it was not asked for a representation. */
   writeStatus: 200 | 204;
   patch: boolean;
@@ -33,6 +35,7 @@ export const OURS: Dialect = {
   names: { id: "id", name: "name", email: "email", status: "status" },
   credentials: { header: "authorization", value: `Bearer ${TOKEN}` },
   tag: (version) => `"${Buffer.from(`version-${String(version).padStart(4, "0")}`).toString("base64url")}"`,
+  storedEmail: (email) => email,
   writeStatus: 204,
   patch: true,
   collection: true,
@@ -49,6 +52,7 @@ export const UNLIKE_OURS: Dialect = {
   names: { id: "Id", name: "Name", email: "Email", status: "Status" },
   credentials: { header: "x-api-key", value: "key-of-another-deployment" },
   tag: (version) => `"rev,${version}/AAA, b+c=="`,
+  storedEmail: (email) => email,
   writeStatus: 200,
   patch: false,
   collection: true,
