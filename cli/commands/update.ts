@@ -123,7 +123,8 @@ async function printWritten(
   outcome: WriteOutcome,
   { fields, withEtag = false }: PrintOptions,
 ): Promise<Ending> {
-  const shown = outcome.kind === "written" ? outcome.customer : undefined;
+  // After an unclear reply it may be of a reading, which asks for no more than the write needs.
+  const shown = outcome.kind === "written" && outcome.unknowns === 0 ? outcome.customer : undefined;
   const picked = shown === undefined ? undefined : withFieldsOnly(shown, fields);
   if (picked !== undefined) return printCustomer(invocation, picked, { fields, withEtag });
   const reading = await readCurrent(invocation.ports(), id, { fields });

@@ -2,6 +2,8 @@
  * Replies to writes that come, and do not say what a customer service says: a gateway's 503, a proxy's page.
  */
 import { afterAll, describe, expect, test } from "bun:test";
+import { openCustomers } from "../client/customers.ts";
+import { TOKEN } from "./support/dialect.ts";
 import * as faults from "./support/faults.ts";
 import type { Exchange } from "./support/faulty-proxy.ts";
 import { startDeployment as deployment, stopDeployments } from "./support/other-deployment.ts";
@@ -222,10 +224,20 @@ describe.concurrent("a success that is not yet one", () => {
     },
   );
 
-  test("200 with another value than was sent, and the reading has it: as wanted, sent once", async () => {
-    const { proxy, update } = await showingEva(({ isWrite }) => isWrite);
-    const { exitCode } = await update("--name", "Eve", "-o", "json");
-    expect({ exitCode, sent: proxy?.writesSeen }).toEqual({ exitCode: 0, sent: 1 });
+  test("200 with another value than was sent, and the reading has it: sent once, and what was read is shown", async () => {
+    const lying = () => showingEva(({ isWrite }) => isWrite);
+    const printed = await lying();
+    const { exitCode, stdout, stderr } = await printed.update("--name", "Eve", "-o", "json");
+    expect({ exitCode, sent: printed.proxy?.writesSeen }).toEqual({ exitCode: 0, sent: 1 });
+    expect([JSON.parse(stdout).name, stderr]).toEqual(["Eve", expect.stringContaining("updated: 1 attempt")]);
+
+    const result = await (await lying()).update("--name", "Eve", "--result", "-o", "json");
+    expect(JSON.parse(result.stdout)).toMatchObject({ result: "updated", customer: { name: "Eve" } });
+
+    const { proxy, customer } = await lying();
+    const customers = openCustomers({ url: proxy?.url ?? "", token: TOKEN });
+    const written = await customers.update(customer.id, { name: "Eve" });
+    expect([written.kind, written.customer?.data.name]).toEqual(["written", "Eve"]);
   });
 
   test("200 with a notice to a creation: unknown", async () => {

@@ -27,7 +27,9 @@ export function onRead(state: State, event: Extract<Event, { kind: "read" }>): S
     return giveUp(next, "unreadable", reading);
   }
   const current = reading.kind === "read" ? reading.customer : "gone";
-  if (isConfirmed(state, state.base, current)) return end(next, written(state));
+  // Not what the reply shows: it said too little to be believed, or showed another text than was sent.
+  if (isConfirmed(state, state.base, current))
+    return end(next, written(state, current === "gone" ? undefined : current));
   const requestId = (reading.kind === "read" ? reading.requestId : undefined) ?? state.requestId;
   return decide({ ...next, current, requestId }, event, state.base, current);
 }

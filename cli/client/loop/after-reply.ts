@@ -1,4 +1,5 @@
 /** What the conflict loop does about the reply to a write, or about the lack of one. */
+import { shownCustomer } from "../customer.ts";
 import { withChangesOf } from "../named-changes.ts";
 import { serverWaitMs } from "../wire/read-retry.ts";
 import { failedBy, requestIdOf } from "../wire/reply.ts";
@@ -47,7 +48,7 @@ export function onReplied(state: State, event: Extract<Event, { kind: "replied" 
   if (retyped !== undefined) return send(next, event, sent.tag, retyped);
   switch (verdict) {
     case "accepted":
-      return end(next, written(next));
+      return end(next, written(next, complete && shownCustomer(complete.text, complete.fields.get("etag"))));
     case "stale":
       if (job.ifMatch !== undefined) return end(next, conflict(next, "pinned", []));
       if (history.contradictions >= CONTRADICTIONS_MAX) return giveUp(next, "contradicted");

@@ -1,6 +1,6 @@
 /** The ends of the conflict loop. */
 
-import { shownCustomer } from "../customer.ts";
+import type { Customer } from "../customer.ts";
 import { type ReadRefusal, type Refusal, refusalOf } from "../refusal.ts";
 import type { Reply } from "../wire/reply.ts";
 import type { FieldConflict } from "./field-conflicts.ts";
@@ -31,13 +31,12 @@ export function end(state: State, ended: Ended | undefined): Step {
   return [state, { kind: "end", outcome }];
 }
 
-/** By the last reply. `state.current` is what was read before the write. */
-export function written(state: State): Ended {
+/** `state.current` is what was read before the write. @param customer as the write made it, where that is known. */
+export function written(state: State, customer: Customer | undefined): Ended {
   const { sent, current } = state;
-  const reply = lastReply(state);
   return {
     kind: "written",
-    customer: reply && shownCustomer(reply.text, reply.fields.get("etag")),
+    customer,
     replacedTag: sent?.tag ?? "",
     replaced: current !== "gone" && current?.etag === sent?.tag ? current : undefined,
     overwritten: conflictsNow(state),

@@ -22,7 +22,7 @@ export type WriteOutcome = Ended &
   };
 
 export type Ended =
-  /** A reply said so. `customer`: as the write made it, where the reply shows it. */
+  /** A reply said so. `customer`: as the write made it, where the reply, or the reading that confirms it, shows it. */
   | {
       kind: "written";
       customer: Customer | undefined;
