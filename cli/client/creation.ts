@@ -58,7 +58,7 @@ export async function createUntilDecided(
 
 function created(reply: CompleteReply): Created {
   const tag = reply.fields.get("etag");
-  const customer = shownCustomer(reply.text, tag);
+  const customer = shownCustomer(reply);
   const shown = customer && memberNamed(customer.value, "id")?.value;
   return {
     kind: "created",

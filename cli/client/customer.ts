@@ -1,5 +1,6 @@
 /** A customer as the server showed it, and how its members are found whatever their casing. */
 import { formatJson, isJsonObject, type Json, JsonNumber, type JsonObject, parseJson } from "./json.ts";
+import type { CompleteReply } from "./wire/reply.ts";
 
 export class Customer {
   /** The entity-tag as it came in ETag or in a list; undefined where none came. */
@@ -45,8 +46,8 @@ export function parseCustomer(text: string, etag: string | undefined): Customer 
 /**
  * The body of a reply to a write, where it is the customer and not a note about it, such as `{"ok":true}`.
  */
-export function shownCustomer(text: string, etag: string | undefined): Customer | undefined {
-  const body = parseCustomer(text, etag);
+export function shownCustomer({ text, fields }: CompleteReply): Customer | undefined {
+  const body = parseCustomer(text, fields.get("etag"));
   return body && REGISTRY.some((field) => memberNamed(body.value, field)) ? body : undefined;
 }
 

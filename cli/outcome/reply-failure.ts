@@ -181,7 +181,7 @@ export function unclearReply(reply: Reply): string {
   if (status !== 200 && status !== 201 && status !== 204)
     return `the server answered ${status}, which says nothing about this write`;
   const type = fields.get("content-type")?.split(";")[0] ?? (reply.text === "" ? "no body" : "untyped text");
-  const shows = !type.includes("problem") && shownCustomer(reply.text, undefined) !== undefined;
+  const shows = !type.includes("problem") && shownCustomer(reply) !== undefined;
   if (status === 204 || shows)
     return `the answer, ${status}, shows a customer or a version that this write did not make`;
   return `the answer, ${status} with ${type}, shows no customer; perhaps a proxy answered`;

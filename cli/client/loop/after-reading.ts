@@ -38,13 +38,13 @@ export function onRead(state: State, event: Extract<Event, { kind: "read" }>): S
 function decide(state: State, event: Event, base: Customer, current: Customer | "gone"): Step {
   const { job, history, sent } = state;
   const { intent, onConflict, expect, ifMatch: pin } = job;
+  const asWanted = intent.isAsWanted(base, current);
   if (current === "gone") {
-    const done = history.attempts > 0 && !claims(job) && intent.isAsWanted(base, "gone");
+    const done = history.attempts > 0 && !claims(job) && asWanted;
     return end(state, done ? { kind: "as-wanted", customer: undefined } : { kind: "deleted" });
   }
   const unmet = unmetExpectation(expect, current);
   if (unmet !== undefined) {
-    const asWanted = intent.isAsWanted(base, current);
     return end(state, {
       kind: "expectation",
       ...unmet,
@@ -61,13 +61,12 @@ function decide(state: State, event: Event, base: Customer, current: Customer | 
     if (pinnedElsewhere && !intent.selfContained) return end(state, conflict(state, "pinned", []));
     return sendNext(state, event, current);
   }
-  const asWanted = intent.isAsWanted(base, current);
   const reply = lastReply(state);
   if (reply !== undefined && history.last === "gone" && (pin !== undefined || !asWanted))
     return end(state, { ...refusal(state, reply), kind: "write-not-found", reply });
   const unmoved = current.etag === sent?.tag;
   const unclear = history.last === "may-arrive" || history.last === "reading-settles";
-  if (unmoved && isTaken(state)) return lookAgain(state, event);
+  if (unmoved && reply?.status === 202) return lookAgain(state, event);
   if (pin !== undefined)
     return unmoved && history.last === "reading-settles"
       ? sendNext(state, event, current)
@@ -102,8 +101,4 @@ function isConfirmed(state: State, base: Customer, shown: Customer | "gone"): bo
   if (shown === "gone") return job.intent.isAsWanted(base, "gone");
   if (shown.etag === undefined || shown.etag === sent?.tag || job.intent.contradicts(shown)) return false;
   return shown.etag === reply.fields.get("etag");
-}
-
-function isTaken(state: State): boolean {
-  return state.history.last === "may-arrive" && lastReply(state)?.status === 202;
 }

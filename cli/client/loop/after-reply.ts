@@ -48,7 +48,7 @@ export function onReplied(state: State, event: Extract<Event, { kind: "replied" 
   if (retyped !== undefined) return send(next, event, sent.tag, retyped);
   switch (verdict) {
     case "accepted":
-      return end(next, written(next, complete && shownCustomer(complete.text, complete.fields.get("etag"))));
+      return end(next, written(next, complete && shownCustomer(complete)));
     case "stale":
       if (job.ifMatch !== undefined) return end(next, conflict(next, "pinned", []));
       if (history.contradictions >= CONTRADICTIONS_MAX) return giveUp(next, "contradicted");

@@ -38,7 +38,7 @@ export function differingFields(base: JsonObject, theirs: JsonObject): FieldConf
 
 /** True where nothing would change. */
 export function hasValues(value: JsonObject, change: Change): boolean {
-  return [...change].every(([field, wanted]) => sameValue(memberNamed(value, field)?.value, wanted));
+  return everyField(change, value, sameValue);
 }
 
 /**
@@ -46,22 +46,19 @@ export function hasValues(value: JsonObject, change: Change): boolean {
  * form, or without the blanks around it, and our own write must not pass for somebody else's.
  */
 export function hasReached(base: JsonObject, value: JsonObject, change: Change): boolean {
-  return [...change].every(([field, wanted]) =>
-    isReached(memberNamed(base, field)?.value, memberNamed(value, field)?.value, wanted),
+  return everyField(change, value, (now, wanted, field) =>
+    isReached(memberNamed(base, field)?.value, now, wanted),
   );
 }
 
 /** Where `before` differs from the wish by no more than that, it is no sign of our write. */
 function isReached(before: Json | undefined, now: Json | undefined, wanted: Json): boolean {
-  return sameValue(now, wanted) || (isLikeText(now, wanted) && !isLikeText(before, wanted));
+  return sameValue(now, wanted) || (isLike(now, wanted) && !isLike(before, wanted));
 }
 
 /** True where the state is what our write makes of it: a server may store text without the blanks around it. */
 export function looksWritten(value: JsonObject, change: Change): boolean {
-  return [...change].every(([field, wanted]) => {
-    const now = memberNamed(value, field)?.value;
-    return isText(now) && isText(wanted) ? plain(now) === plain(wanted) : sameValue(now, wanted);
-  });
+  return everyField(change, value, (now, wanted) => sameValue(plain(now), plain(wanted)));
 }
 
 /**
@@ -69,23 +66,33 @@ export function looksWritten(value: JsonObject, change: Change): boolean {
  * store addresses in lower case.
  */
 export function showsNoOtherText(shown: JsonObject, sent: JsonObject): boolean {
-  return [...sent].every(([field, wanted]) => {
-    const now = memberNamed(shown, field)?.value;
-    return !isText(now) || !isText(wanted) || isLikeText(now, wanted);
-  });
+  return everyField(
+    sent,
+    shown,
+    (now, wanted) => typeof now !== "string" || typeof wanted !== "string" || isLike(now, wanted),
+  );
 }
 
-/** The same text, but for case, blanks around it, and its Unicode form. */
-function isLikeText(one: Json | undefined, other: Json | undefined): boolean {
-  return isText(one) && isText(other) && plain(one).toLowerCase() === plain(other).toLowerCase();
+function everyField(
+  change: Change,
+  value: JsonObject,
+  holds: (now: Json | undefined, wanted: Json, field: string) => boolean,
+): boolean {
+  return [...change].every(([field, wanted]) => holds(memberNamed(value, field)?.value, wanted, field));
 }
 
-function isText(value: Json | undefined): value is string {
-  return typeof value === "string";
+/** The same value; of text, case, blanks around it and its Unicode form make no difference. */
+function isLike(one: Json | undefined, other: Json | undefined): boolean {
+  return sameValue(inLowerCase(plain(one)), inLowerCase(plain(other)));
 }
 
-function plain(text: string): string {
-  return text.trim().normalize();
+function inLowerCase(value: Json | undefined): Json | undefined {
+  return typeof value === "string" ? value.toLowerCase() : value;
+}
+
+/** Text without the blanks around it, in one Unicode form; any other value as it is. */
+function plain(value: Json | undefined): Json | undefined {
+  return typeof value === "string" ? value.trim().normalize() : value;
 }
 
 /** Removing a member and setting it to null are the same wish. */

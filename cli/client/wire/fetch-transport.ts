@@ -71,9 +71,10 @@ function merged(always: Readonly<Record<string, string>>, own: Readonly<Record<s
 /** In a browser a URL may be relative to the page. The value is not quoted, since it may hold credentials. */
 function checkedBase(url: string): string {
   const page: string | undefined = Object(globalThis).location?.href;
-  if (!URL.canParse(url, page)) throw new TypeError("url: not an http:// or https:// URL");
-  const { protocol, origin, pathname, username, password, search, hash } = new URL(url, page);
-  if (!/^https?:$/.test(protocol)) throw new TypeError("url: not an http:// or https:// URL");
+  const parsed = URL.canParse(url, page) ? new URL(url, page) : undefined;
+  if (parsed === undefined || !/^https?:$/.test(parsed.protocol))
+    throw new TypeError("url: not an http:// or https:// URL");
+  const { origin, pathname, username, password, search, hash } = parsed;
   if (username || password)
     throw new TypeError("url: holds credentials, which fetch refuses; give them as headers");
   // It is left of a variable that was not set, and would stand for port 80.

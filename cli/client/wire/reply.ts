@@ -68,9 +68,9 @@ export function completeReply(status: number, fields: ReadonlyMap<string, string
     const decoder = usual && strict ? STRICT_UTF_8 : new TextDecoder(charset as Label, { fatal: strict });
     text = decoder.decode(bytes);
   } catch {
-    if (!isSuccess(status))
-      return { kind: "complete", status, fields, text: new TextDecoder().decode(bytes) };
-    return noReply("unreadable", true, `the body is not text in ${charset.toUpperCase()}`);
+    if (isSuccess(status))
+      return noReply("unreadable", true, `the body is not text in ${charset.toUpperCase()}`);
+    text = new TextDecoder().decode(bytes);
   }
   return { kind: "complete", status, fields, text };
 }
