@@ -128,6 +128,7 @@ async function importFile(invocation: Invocation, { source, name, shown, options
     again: options.again ?? options.match !== undefined,
     url,
     journalPath,
+    journalIsNamed: options.journal !== undefined,
     input: name,
   };
 

@@ -10,6 +10,8 @@ type Beginning = {
   again: boolean;
   url: string;
   journalPath: string;
+  /** The operator named the journal: one that is not there is a mistake. */
+  journalIsNamed: boolean;
   input: string;
 };
 
@@ -21,9 +23,11 @@ type Beginning = {
 export type EarlierJournal = { kind: "none" } | { kind: "resume" | "done" | "replace"; journal: Journal };
 
 export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
-  const { journalPath, resume, restart, again, url, input } = beginning;
-  if (!existsSync(journalPath))
-    return resume ? nothingToResume(`${journalPath} does not exist`) : { kind: "none" };
+  const { journalPath, journalIsNamed, resume, restart, again, url, input } = beginning;
+  if (!existsSync(journalPath)) {
+    // Beside its input, where nothing is, nothing was begun: a script may give --resume each time.
+    return resume && journalIsNamed ? nothingToResume(journalPath) : { kind: "none" };
+  }
   const journal = openJournal(journalPath, beginning);
   if (isFailure(journal)) return journal;
   const { record } = journal;
@@ -34,11 +38,6 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
       `the import of ${input} that ${journalPath} belongs to went to ${record.url}, not to ${url}; nothing was sent`,
       "Give the same --url or --profile as then, or start over with --restart.",
     );
-  }
-  // What is imported is kept before the first row is sent.
-  if (resume && record.input === null) {
-    journal.close();
-    return nothingToResume(`${journalPath} holds no import`);
   }
   if (resume) return { kind: "resume", journal };
   if (record.complete && !again && record.url === url) return { kind: "done", journal };
@@ -53,10 +52,10 @@ export function earlierJournal(beginning: Beginning): EarlierJournal | Failure {
 }
 
 /** Begun anew, an import whose journal lies elsewhere would create its customers a second time. */
-function nothingToResume(why: string): Failure {
+function nothingToResume(journalPath: string): Failure {
   return failure(
     "usage",
-    `there is nothing to resume: ${why}; nothing was sent`,
+    `there is nothing to resume: ${journalPath} does not exist; nothing was sent`,
     "If the import was begun with another --journal, give that one. If none was begun, leave out --resume.",
   );
 }

@@ -3,7 +3,6 @@
  * package is needed; it is here because it takes longer than the other tests together.
  */
 import { expect, test } from "bun:test";
-import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { runClient, spawnClient, temporaryDirectory } from "./support/client.ts";
 import { startCustomerServer } from "./support/customer-server.ts";
@@ -52,8 +51,7 @@ test("killed at any moment against our own service, and resumed: every row is on
   let kills = -1;
   while (exitCode !== 0 && kills < 100) {
     kills += 1;
-    const going = existsSync(`${path}.journal`) ? ["--resume"] : [];
-    const child = spawnClient(["import", path, ...going, "--result", "--concurrency", "64"], {
+    const child = spawnClient(["import", path, "--resume", "--result", "--concurrency", "64"], {
       env,
       command,
     });
