@@ -18,9 +18,9 @@ type Hop = {
 };
 
 /**
- * The request in two parts. The end is the last byte of the body and what follows it; of a request without a body,
- * the empty line after the header section. One byte is too little: Bun answers a chunked request that lacks only its
- * last CRLF.
+ * The request in two parts. The end is the last byte of the body and what follows it; of a request without a
+ * body, the empty line after the header section. One byte is too little: Bun answers a chunked request that lacks
+ * only its last CRLF.
  */
 export function requestBytes(
   { method, url: address, headers, body, framing }: Outgoing,

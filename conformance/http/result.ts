@@ -5,7 +5,7 @@ export type Result = {
   readonly reply: Reply | null;
   /** Why there is no complete reply. */
   readonly failure: string | null;
-  /** `performance.now()` when the last byte of the request left; of an early reply, when the first bytes left. */
+  /** `performance.now()` when the last byte of the request left; for an early reply, when the first byte left. */
   readonly sentAt: number;
   /** `performance.now()` when the reply was complete. */
   readonly answeredAt: number;

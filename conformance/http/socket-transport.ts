@@ -1,6 +1,6 @@
 /**
- * Requests written byte for byte over sockets, for header lines that no client library sends and for requests whose
- * end is held back.
+ * Requests written byte for byte over sockets, for header lines that no client library sends and for requests
+ * whose end is held back.
  */
 import { connect as connectTcp, isIP, type Socket } from "node:net";
 import { connect as connectTls } from "node:tls";
@@ -110,7 +110,7 @@ export class SocketTransport {
     };
   }
 
-  /** Opens a connection and sends all but the end of the request, without which no server takes it for complete. */
+  /** Opens a connection and sends the request but for its end, so that no server answers yet. */
   async hold(outgoing: Outgoing, openMs = this.#profile.timeoutMs): Promise<Held> {
     const url = new URL(outgoing.url);
     const openedAt = performance.now();
