@@ -5,7 +5,7 @@ import { SETTING_NAMES, variableOf } from "./settings.ts";
 const CHARACTERS_MIN = 6;
 
 /**
- * Variables that most likely were to be settings: a service with POLICY_FIEL in its environment would start with the
+ * Variables whose names look like misspelled settings: a service with POLICY_FIEL in its environment would start with the
  * built-in policy.
  *
  * @param names of the variables in the environment

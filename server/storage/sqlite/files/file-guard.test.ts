@@ -2,7 +2,6 @@ import { Database } from "bun:sqlite";
 import { afterEach, beforeEach, describe, expect, test } from "bun:test";
 import {
   copyFileSync,
-  linkSync,
   mkdirSync,
   readFileSync,
   renameSync,
@@ -205,24 +204,67 @@ describe.each([
     disturb();
     expect(await fault(create("lost"))).toContain(`restore ${saved()} --force`);
     await storage.close();
-    expect(() => SqliteStorage.open(path)).toThrow(`saved all of it to ${saved()}`);
+    expect(() => SqliteStorage.open(path)).toThrow(`${saved()} exists: a service saves its database there`);
     await restoreDatabase(saved(), path, true);
     rmSync(saved());
     storage = SqliteStorage.open(path);
     expect(await namesIn(path)).toEqual(["before"]);
   });
 
-  test("keeps its log where it can't be saved", async () => {
+  test("is saved at the end where it could not be before", async () => {
     await open(false);
     mkdirSync(saved());
-    const [bytes, linked] = [readFileSync(log), `${directory.path}/linked`];
-    linkSync(log, linked);
     disturb();
     expect(await fault(create("lost"))).toContain("can't be saved");
-    await storage.close();
-    expect(readFileSync(linked).equals(bytes)).toBe(true);
     rmSync(saved(), { recursive: true });
+    await storage.close();
+    expect(await namesIn(saved())).toEqual(["before"]);
   });
+});
+
+/** A sound database of one customer. */
+async function makeOther(file: string): Promise<void> {
+  const other = SqliteStorage.open(file);
+  await other.customers.create(
+    "default",
+    { name: "other", email: "a@b", status: "active" },
+    0,
+    null,
+    TEST_ORIGIN,
+  );
+  await other.close();
+}
+
+test.each([true, false])(
+  "another database that was renamed over it stays sound (saved: %p)",
+  async (isSaved) => {
+    await open(true);
+    await makeOther(away);
+    if (!isSaved) mkdirSync(`${path}.saved`);
+    renameSync(away, path);
+    expect(await fault(create("lost"))).toContain("was deleted or replaced");
+    await storage.close();
+    rmSync(`${path}.saved`, { recursive: true });
+    expect(await namesIn(path)).toEqual(["other"]);
+    storage = SqliteStorage.open(path);
+  },
+);
+
+test("nothing is restored while a service has the deleted file open: it would save what it has once more", async () => {
+  await open(false);
+  const child = Bun.spawn(program("elsewhere", 'await Bun.stdout.write("open"); await Bun.stdin.text();'), {
+    stdin: "pipe",
+  });
+  await child.stdout.getReader().read();
+  rmAll(path, log, index);
+  await storage.close();
+  await expect(restoreDatabase(`${path}.saved`, path, true)).rejects.toThrow("Stop the service first");
+  child.stdin.end();
+  await child.exited;
+  await restoreDatabase(`${path}.saved`, path, true);
+  rmSync(`${path}.saved`);
+  expect(await namesIn(path)).toEqual(["before", "elsewhere"]);
+  storage = SqliteStorage.open(path);
 });
 
 const CHECKPOINT = "PRAGMA wal_checkpoint(TRUNCATE)";

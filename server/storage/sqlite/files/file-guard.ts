@@ -1,7 +1,7 @@
 import { constants, type Database } from "bun:sqlite";
 import { openSync, readSync, type Stats, statSync } from "node:fs";
 import { StoreUnavailable } from "../../customers/customer-store.ts";
-import { hasNoName, saveCopy } from "./nameless-file.ts";
+import { namelessLook, saveAtOnce, saveCopy } from "./nameless-file.ts";
 import { savedCopyOf } from "./saved-copy.ts";
 import { LOG_BYTES_MAX } from "./sqlite-database.ts";
 import { MEMORY } from "./sqlite-url.ts";
@@ -22,8 +22,6 @@ export type DatabaseIdentity = {
  * `bun:sqlite` has no name for it.
  */
 const SQLITE_FCNTL_NULL_IO = 43;
-/** A copy that cannot be written holds this thread up for a while, and is not tried for each request. */
-const SAVE_AGAIN_MS = 5000;
 const ADVICE = "Stop the service and run `check`; if it finds damage, `restore FILE --force`.";
 
 /**
@@ -41,8 +39,7 @@ export class FileGuard {
   #databaseBytes = 0;
   #logBytes = 0;
   #headerDescriptor: number | null = null;
-  #saveFault: string | null = null;
-  #saveAgainAt = 0;
+  readonly #isNameless: () => boolean;
 
   /**
    * @param opened what the first connection found; null for that one itself
@@ -51,8 +48,10 @@ export class FileGuard {
   constructor(db: Database, opened: DatabaseIdentity | null = null) {
     this.#db = db;
     this.#path = db.filename;
-    this.#opened = this.#path === MEMORY ? null : (opened ?? this.#find());
-    if (this.#opened === null) return;
+    const files = this.#path === MEMORY ? null : (opened ?? this.#find());
+    this.#opened = files;
+    this.#isNameless = namelessLook((file) => files !== null && isSame(file, files.database));
+    if (files === null) return;
     this.require();
     // A connection that was opened by path while another file was there is on that one, and stays there.
     if (hasMoved(db)) throw beingReplaced(this.#path);
@@ -97,6 +96,7 @@ export class FileGuard {
    */
   leave(): void {
     if (this.#opened === null) return;
+    saveAtOnce(this.#path);
     try {
       this.require();
     } catch {
@@ -115,36 +115,23 @@ export class FileGuard {
     const changed = changedFile(opened, files);
     if (changed === null) return;
     const isOurs = isLogOurs(opened, files);
-    if (isOurs && changed === "database" && hasNoName((file) => isSame(file, opened.database))) {
-      throw new StoreUnavailable(this.#save());
-    }
+    const saving = isOurs && changed === "database" && this.#isNameless() ? this.#save() : null;
     const isFoldedIn = isOurs && this.#foldIn();
-    throw new StoreUnavailable(changeSentence(this.#path, changed, isFoldedIn));
+    throw new StoreUnavailable(saving ?? changeSentence(this.#path, changed, isFoldedIn));
   }
 
   /**
-   * To bring the log into a file that has no name would destroy what it holds. So all of it is saved first; where that
-   * fails, the log stays.
+   * What a file without a name holds is gone with this process, so all of it is saved. Its log is brought into it
+   * all the same: without that file it is worth nothing, and would be played into another one.
    *
    * @returns what happened, and what to do
    */
   #save(): string {
     const [path, saved] = [this.#path, savedCopyOf(this.#path)];
-    const now = performance.now();
-    if (this.#saveFault === null || now >= this.#saveAgainAt) {
-      try {
-        saveCopy(this.#db, path);
-        this.#saveFault = null;
-      } catch (error) {
-        this.#saveFault = (error as Error).message;
-        this.#saveAgainAt = now + SAVE_AGAIN_MS;
-      }
-    }
-    if (this.#saveFault !== null) {
-      return `${path} was deleted or replaced, and what it held can't be saved to ${saved}: ${this.#saveFault}. Do not stop the service before it is: nothing else has it.`;
-    }
-    this.#foldIn();
-    return `${path} was deleted or replaced. All that it held is in ${saved}: stop the service, run \`restore ${saved} --force\`, and remove that file.`;
+    const fault = saveCopy(this.#db, path);
+    return fault === null
+      ? `${path} was deleted or replaced. All that it held is in ${saved}: stop every service, run \`restore ${saved} --force\`, and remove that file.`
+      : `${path} was deleted or replaced, and what it held can't be saved to ${saved}: ${fault}. Correct that before you stop the service: nothing else has it.`;
   }
 
   #requireWhole(databaseBytes: number, logBytes: number): void {

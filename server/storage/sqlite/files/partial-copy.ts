@@ -37,12 +37,14 @@ export function partialBackupOf(to: string): string {
   return `${to}.${process.pid}.partial`;
 }
 
-/** Removes what processes that were killed left of backups to this name. */
+/** Removes what processes that were killed left of copies to this name. */
 export function removeStaleBackups(to: string): void {
   const directory = dirname(resolve(to));
   const prefix = `${basename(to)}.`;
   for (const name of readdirSync(directory)) {
-    const pid = name.startsWith(prefix) ? /^(\d+)\.partial$/.exec(name.slice(prefix.length))?.[1] : undefined;
+    const pid = name.startsWith(prefix)
+      ? /^(\d+)(?:\.\d+)?\.partial$/.exec(name.slice(prefix.length))?.[1]
+      : undefined;
     if (pid !== undefined && !isRunning(Number(pid))) remove(join(directory, name));
   }
 }

@@ -1,6 +1,15 @@
 import { Database } from "bun:sqlite";
-import { chownSync, existsSync, readdirSync, renameSync, rmSync, statSync } from "node:fs";
-import { dirname } from "node:path";
+import {
+  chownSync,
+  existsSync,
+  readdirSync,
+  readlinkSync,
+  realpathSync,
+  renameSync,
+  rmSync,
+  statSync,
+} from "node:fs";
+import { basename, dirname, join } from "node:path";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 import { syncFile } from "../../synced-file.ts";
 import { cantBeWritten, copyDatabase } from "./backup.ts";
@@ -39,6 +48,8 @@ export async function restoreDatabase(
   // The service would refuse it. A backup may have several, as in snapshots that share unchanged files.
   refuseSecondName(database);
   if (existsSync(database) && isOpenInAnyProcess(database)) throw inUse(database);
+  // It would save again what it has, over what is written here after the restore.
+  if (isDeletedAndOpen(database)) throw inUse(database);
   const erasures = existsSync(database) ? erasuresIn(database, lockWaitMs) : null;
   // Before the backup is in its place: what fails afterwards must not hide that it is.
   const held = erasures === null ? null : heldIn(backup, erasures, lockWaitMs);
@@ -104,15 +115,28 @@ function inUse(database: string): CommandRefused {
  * Asks Linux's /proc, which also answers for a file too damaged for SQLite's locks; elsewhere it answers no.
  */
 function isOpenInAnyProcess(file: string): boolean {
-  if (!existsSync("/proc/self/fd")) return false;
   const { dev, ino } = statSync(file);
+  return openInOthers()
+    .map((fd) => unlessGone(() => statSync(fd)))
+    .some((opened) => opened?.dev === dev && opened.ino === ino);
+}
+
+/** Whether another process has a file open that had this name, and has none any more (proc_pid_fd(5)). */
+function isDeletedAndOpen(file: string): boolean {
+  const directory = unlessGone(() => realpathSync(dirname(file)));
+  if (directory === null) return false;
+  const name = `${join(directory, basename(file))} (deleted)`;
+  return openInOthers().some((fd) => unlessGone(() => readlinkSync(fd)) === name);
+}
+
+/** The open files of all other processes, as paths in /proc. */
+function openInOthers(): string[] {
+  if (!existsSync("/proc/self/fd")) return [];
   return readdirSync("/proc")
     .filter((name) => /^\d+$/.test(name) && Number(name) !== process.pid)
     .flatMap(
       (pid) => unlessGone(() => readdirSync(`/proc/${pid}/fd`).map((fd) => `/proc/${pid}/fd/${fd}`)) ?? [],
-    )
-    .map((fd) => unlessGone(() => statSync(fd)))
-    .some((opened) => opened?.dev === dev && opened.ino === ino);
+    );
 }
 
 /** What /proc says, or null of a process or an open file that has just gone or is not ours to see. */

@@ -1,9 +1,13 @@
-import { existsSync } from "node:fs";
+import { statSync } from "node:fs";
 import { CommandRefused } from "../../../domain/command-refused.ts";
 
 /** Where a service saves its database when the file has lost its last name. */
 export function savedCopyOf(path: string): string {
   return `${path}.saved`;
+}
+
+export function isSaved(path: string): boolean {
+  return statSync(savedCopyOf(path), { throwIfNoEntry: false })?.isFile() === true;
 }
 
 /**
@@ -12,8 +16,9 @@ export function savedCopyOf(path: string): string {
  * @throws CommandRefused while the copy of the other one is there
  */
 export function refuseSavedCopy(path: string): void {
-  if (!existsSync(savedCopyOf(path))) return;
+  if (!isSaved(path)) return;
+  const saved = savedCopyOf(path);
   throw new CommandRefused(
-    `${path} was deleted or replaced under a running service, which saved all of it to ${savedCopyOf(path)}. Bring it back with \`restore ${savedCopyOf(path)} --force\`, and remove that file; to go on without its last writes, remove it only.`,
+    `${saved} exists: a service saves its database there when ${path} is deleted or replaced. Stop every service, bring it back with \`restore ${saved} --force\`, and remove that file; to go on without its last writes, only remove it.`,
   );
 }
