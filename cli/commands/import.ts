@@ -1,4 +1,4 @@
-import { createReadStream, lstatSync, realpathSync, statSync } from "node:fs";
+import { createReadStream, statSync } from "node:fs";
 import { Option } from "@commander-js/extra-typings";
 import { systemCode } from "../files/system-code.ts";
 import type { Journal } from "../import/journal.ts";
@@ -97,15 +97,6 @@ function isPipe(file: string): boolean {
   }
 }
 
-/** The file that a symbolic link leads to: under each of its names, an input has the same journal. */
-function targetOf(file: string): string {
-  try {
-    return lstatSync(file).isSymbolicLink() ? realpathSync(file) : file;
-  } catch {
-    return file; // the error is reported when it is read
-  }
-}
-
 function concurrency(text: string): number {
   return Math.min(CONCURRENCY_MAX, positiveInteger(text));
 }
@@ -119,7 +110,7 @@ async function importFile(invocation: Invocation, { source, name, shown, options
   const { checkFailedRowsFile } = await import("../import/failed-rows.ts");
   const { detectFormat, readRows } = await import("../import/rows.ts");
   const { url } = invocation.api;
-  const journalPath = options.journal ?? (name === "-" ? ":memory:" : `${targetOf(name)}.journal`);
+  const journalPath = options.journal ?? (name === "-" ? ":memory:" : `${name}.journal`);
   const resume = journalPath === ":memory:" ? undefined : resumeCommand(invocation, name, options);
   const beginning = {
     resume: options.resume ?? false,

@@ -1,6 +1,6 @@
 /** No import creates a customer twice by accident: importing again, and matching by e-mail address. */
 import { afterAll, describe, expect, test } from "bun:test";
-import { existsSync, readdirSync, readFileSync, symlinkSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { bulkPlace, csv, namesOf, stopBulkPlaces } from "./support/bulk-place.ts";
 import { OURS } from "./support/dialect.ts";
@@ -47,23 +47,6 @@ describe("a file that was imported to its end", () => {
     expect((await customers(["import", path], { env: elsewhere.env })).exitCode).toBe(0);
     expect([server.size, elsewhere.server.size]).toEqual([4, 1]);
   });
-});
-
-test("a file and a symbolic link to it are one input, with one journal", async () => {
-  const { server, directory, file, env, customers } = await bulkPlace();
-  const path = file("in.csv", csv(ROWS));
-  const link = join(directory, "latest.csv");
-  symlinkSync("in.csv", link);
-  const refused = await customers(["import", link], { env: { ...env, CUSTOMERS_TOKEN: "cst_wrong" } });
-  expect(refused.exitCode).toBe(3);
-  expect((await customers(["import", path, "--resume"], { env })).exitCode).toBe(0);
-  const again = await customers(["import", link], { env });
-  expect([again.exitCode, again.stderr, server.size]).toEqual([
-    2,
-    expect.stringContaining("imported before"),
-    2,
-  ]);
-  expect(readdirSync(directory).toSorted()).toEqual(["in.csv", "in.csv.journal", "latest.csv"]);
 });
 
 describe("--match email", () => {
