@@ -154,7 +154,7 @@ export function openCustomers(options: CustomersOptions): Customers {
     "headers: a name or a value holds a character that a header can't carry",
   );
   for (const name of Object.keys(headers ?? {})) {
-    demandOption(!isReservedHeader(name), `headers: ${name} is set by the client itself`);
+    demandOption(!isReservedHeader(name), `headers: ${name} may not be given: the client decides it`);
     const twice = token !== undefined && name.toLowerCase() === "authorization";
     demandOption(!twice, `headers: ${name} is given by token already`);
   }
@@ -265,8 +265,8 @@ function demandPageSize(size: number | undefined): void {
 /** Half of a surrogate pair has no UTF-8, so no URL can carry it. */
 function demandWhole(option: string, texts: readonly (string | undefined)[] = []): void {
   demand(
-    texts.every((text = "") => text.isWellFormed()),
-    `${option} holds half of a surrogate pair, which no URL can carry`,
+    texts.every((text = "") => typeof text === "string" && text.isWellFormed()),
+    `${option} must be well-formed text`,
   );
 }
 

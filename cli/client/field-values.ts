@@ -19,6 +19,7 @@ export type Fields = Readonly<Record<string, Value>>;
 
 /** Throws a CustomersError of kind `usage` for what is not a Value. */
 export function exactValues(fields: Fields, depth = 0): ReadonlyMap<string, Json> {
+  demandObject("the fields", fields);
   return new Map(Object.entries(fields).map(([name, value]) => [name, exact(name, value, depth)]));
 }
 
@@ -33,8 +34,12 @@ function exact(name: string, value: Value, depth: number): Json {
   demand(value !== undefined, `"${name}" is undefined`);
   demand(depth < JSON_DEPTH_MAX, `"${name}" holds itself, or more than ${JSON_DEPTH_MAX} levels`);
   if (isJsonArray<Value>(value)) return value.map((item) => exact(name, item, depth + 1));
-  // A Date or a Map would be sent as an empty object.
-  const type = Object.prototype.toString.call(value).slice(8, -1);
-  demand(type === "Object", `"${name}" is a ${type}, which JSON does not have`);
+  demandObject(`"${name}"`, value);
   return exactValues(value, depth + 1);
+}
+
+/** A Date or a Map would be sent as an empty object. */
+function demandObject(what: string, value: unknown): void {
+  const type = Object.prototype.toString.call(value).slice(8, -1);
+  demand(type === "Object", `${what}: ${type} is no JSON object`);
 }

@@ -159,22 +159,28 @@ test.each<[keyof Untyped, unknown[], string]>([
   ["create", [{ name: "A", email: undefined }], '"email" is undefined'],
   ["create", [{ a: Number.NaN }], '"a" is NaN, which JSON does not have'],
   ["update", ["1", { a: [{ b: Number.POSITIVE_INFINITY }] }], '"b" is Infinity, which JSON does not have'],
-  ["update", ["1", { a: 1n }], '"a" is a BigInt, which JSON does not have'],
-  ["update", ["1", { a: new Date(0) }], '"a" is a Date, which'],
+  ["update", ["1", { a: 1n }], '"a": BigInt is no JSON object'],
+  ["update", ["1", { a: new Date(0) }], '"a": Date is no JSON object'],
+  ["create", [new Date(0)], "the fields: Date is no JSON object"],
+  ["create", [new Map([["name", "A"]])], "the fields: Map is no JSON object"],
+  ["create", [null], "the fields: Null is no JSON object"],
+  ["update", ["1", "ab"], "the fields: String is no JSON object"],
+  ["list", [{ status: null }], "status must be well-formed text"],
+  ["get", ["1", { fields: [null] }], "fields must be well-formed text"],
   ["update", ["1", { a: circle }], '"self" holds itself, or more than 500 levels'],
   ["get", [""], '"" is not a customer id'],
   ["get", [undefined], '"undefined" is not a customer id'],
   ["get", [HALF], "is not a customer id"],
   ["update", [HALF, { name: "A" }], "is not a customer id"],
   ["history", [HALF], "is not a customer id"],
-  ["get", ["1", { fields: [HALF] }], "fields holds half of a surrogate pair"],
+  ["get", ["1", { fields: [HALF] }], "fields must be well-formed text"],
   ["getIfChanged", ["1", "\u2026"], "tag holds a character that a header can't carry"],
   [
     "create",
     [{ name: "A" }, { idempotencyKey: "a b" }],
     "idempotencyKey must be 1 to 255 visible ASCII characters",
   ],
-  ["list", [{ status: HALF }], "status holds half of a surrogate pair"],
+  ["list", [{ status: HALF }], "status must be well-formed text"],
   ["list", [{ pageSize: 0 }], "pageSize must be a positive integer, not 0"],
   ["list", [{ pageSize: Number.NaN }], "pageSize must be a positive integer, not NaN"],
   ["history", ["1", { pageSize: 1.5 }], "pageSize must be a positive integer, not 1.5"],
@@ -208,7 +214,7 @@ test.each([
   "Accept-Encoding",
 ])("the header %s is refused when it is given, as on the command line: the library sets it", (name) => {
   const open = () => openCustomers({ url: "http://localhost:1", headers: { [name]: "5" } });
-  expect(open).toThrow(new TypeError(`headers: ${name} is set by the client itself`));
+  expect(open).toThrow(new TypeError(`headers: ${name} may not be given: the client decides it`));
 });
 
 test("a header that the library sends with a request is sent once, as the library sets it", async () => {

@@ -14,7 +14,9 @@ const LINK = new RegExp(`[ \\t,]*<([^>]*)>[ \\t]*((?:${PARAMETER.source})*)(?=,|
 
 /** @returns undefined where the header can't be read to its end. */
 export function parseLinks(header: string): readonly Link[] | undefined {
-  const text = header.replace(/[ \t,]+$/, "");
+  let end = header.length;
+  while (end > 0 && " \t,".includes(header.charAt(end - 1))) end -= 1;
+  const text = header.slice(0, end);
   const links: Link[] = [];
   for (LINK.lastIndex = 0; LINK.lastIndex < text.length; ) {
     const [link, target = "", parameters = ""] = LINK.exec(text) ?? [];
