@@ -28,13 +28,15 @@ export function print(line: string): void {
 }
 
 /**
- * Prints what nothing else holds, such as a new token. Bun opens `/dev/null` in place of an output that is closed.
+ * To be asked before something is made that nothing but the output will hold, such as a token.
  *
- * @throws OutputLost where it can't be written whole, or leads to `/dev/null`
+ * @throws CommandRefused where standard output keeps nothing; Bun opens `/dev/null` in place of one that is closed
  */
-export function printOnce(line: string): void {
-  if (standardOutput.isDiscarded()) throw new OutputLost(new Error("it is closed, or leads to /dev/null"));
-  print(line);
+export function requireKeptOutput(): void {
+  if (!standardOutput.isDiscarded()) return;
+  throw new CommandRefused(
+    "Standard output is closed, or leads to /dev/null: the token would be lost, so nothing was done. Write it to a file.",
+  );
 }
 
 function isDiscarded(): boolean {

@@ -16,7 +16,7 @@ import {
   type NamedDatabase,
   withStorage,
 } from "../common/named-database.ts";
-import { OutputLost, print, printOnce } from "../common/print.ts";
+import { OutputLost, print, requireKeptOutput } from "../common/print.ts";
 import { type CommandOptions, settingsOf, withSettings } from "../common/setting-options.ts";
 import { shownTime } from "../common/table.ts";
 import { breakGlass, findingTable, tokenLines, tokenTable } from "./token-list.ts";
@@ -86,6 +86,7 @@ async function createToken(
   holder: TokenHolder,
   expiresAtMs: number | null,
 ): Promise<void> {
+  requireKeptOutput();
   const isNew = !(await databaseExists(database.databaseUrl, database.storage));
   await withStorage(database, async ({ tokens }) => {
     const { token, isTenantNew } = await tokens.create(holder, Date.now(), expiresAtMs);
@@ -118,7 +119,7 @@ async function revokeLost(tokens: TokenStore, token: string, lost: string): Prom
 /** @returns null; or where it can't be written, the beginning of a sentence that names the token and has yet to say what becomes of it */
 function printToken(token: string): string | null {
   try {
-    printOnce(token);
+    print(token);
     return null;
   } catch (error) {
     if (!(error instanceof OutputLost)) throw error;
@@ -135,6 +136,7 @@ async function revokeToken(database: NamedDatabase, prefix: string): Promise<voi
 
 /** Prints the new token alone on stdout, as {@link createToken} does. */
 async function rotateToken(database: NamedDatabase, prefix: string, terms: RotationTerms): Promise<void> {
+  requireKeptOutput();
   const outcome = await withStorage(database, ({ tokens }) => tokens.rotate(prefix, terms, Date.now()));
   if (outcome.kind !== "rotated") throw notOneToken(outcome);
   const { token, made, replaced } = outcome;
