@@ -57,8 +57,8 @@ test("the report names verdict, exit code, what was not tested and why, and what
 });
 
 test.each([
-  ["conforms", "Conforms: 3 rules passed.", "Conforms: 3 rules passed. (exit 0)"],
-  ["violates", "Does not conform: ETG-01.", "Does not conform: ETG-01. (exit 0)"],
+  ["conforms", "Conforms: 3 rules passed.", "conforms: 3 rules passed. (exit 0)"],
+  ["violates", "Does not conform: ETG-01.", "violates: ETG-01. (exit 0)"],
   ["incomplete", "Nothing was tested.", "incomplete: Nothing was tested. (exit 0)"],
 ] as const)("the last line says %s once", (verdict, headline, line) => {
   const text = terminal(sampleReport({ verdict, headline, exitCode: 0 }), style);

@@ -24,8 +24,8 @@ export const BLOCK_LINES_MAX = 24;
 const QUERY_CHARACTERS_MAX = 60;
 const CURL_CHARACTERS_MAX = 1500;
 
-/** Verdicts whose headline says as much itself. */
-const SAID_BY_HEADLINE: readonly Report["verdict"][] = ["conforms", "violates"];
+/** How a headline says the verdict, before which the last line has it as scripts look for it. */
+const VERDICT_IN_WORDS = /^(?:Conforms|Does not conform): /;
 
 type Colour = "bold" | "red" | "yellow" | "green" | "dim";
 type Paint = (colour: Colour, text: string) => string;
@@ -93,8 +93,8 @@ function account(report: Report, paint: Paint, width: number): string[] {
   for (const caveat of caveats(report))
     lines.push(...wrap(caveat, width, "", 3).map((line) => paint("yellow", line)));
   const tone = report.exitCode === 0 ? "green" : report.verdict === "violates" ? "red" : "yellow";
-  const verdict = SAID_BY_HEADLINE.includes(report.verdict) ? "" : `${report.verdict}: `;
-  lines.push("", paint(tone, paint("bold", `${verdict}${report.headline} (exit ${report.exitCode})`)));
+  const rest = report.headline.replace(VERDICT_IN_WORDS, "");
+  lines.push("", paint(tone, paint("bold", `${report.verdict}: ${rest} (exit ${report.exitCode})`)));
   return lines;
 }
 

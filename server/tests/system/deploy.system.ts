@@ -224,7 +224,7 @@ describe("the configurations of proxies", () => {
         },
       );
       const said = (await kit.stdout.text()) + (await kit.stderr.text());
-      expect(said).toContain("Conforms: ");
+      expect(said).toContain("conforms: ");
       expect(await kit.exited).toBe(0);
     });
   }

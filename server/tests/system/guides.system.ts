@@ -237,7 +237,7 @@ test("production.md: the questions to a service that is ready are answered as it
   );
   expect((await paste(ask, { env })).out).toBe('{"status":"ready"}401\n200\n401\n');
   const checked = await paste(kit, { env: { ...env, CUSTOMERS_URL: service.url } });
-  expect([checked.code, checked.out]).toEqual([0, expect.stringContaining("Conforms")]);
+  expect([checked.code, checked.out]).toEqual([0, expect.stringContaining("conforms: ")]);
 });
 
 test("upgrade.md: a new version is verified, installed beside the old one, and gets the name", async () => {

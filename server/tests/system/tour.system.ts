@@ -31,7 +31,7 @@ const SEEN = [
   { begins: "curl -i", shows: ["HTTP/1.1 412 ", "precondition-failed", '"diagnosis":"stale"'] },
   { begins: "bun run customers update", shows: ["ada@new.example", "Ada King", "Grace Hopper"] },
   { begins: "echo", shows: ["cst_"] },
-  { begins: "bun run conformance", shows: ["Conforms: ", "Reports in conformance-report: "] },
+  { begins: "bun run conformance", shows: ["conforms: ", "Reports in conformance-report: "] },
   { begins: "bun server/main.ts token", shows: ["cst_", "data/backup-"] },
 ] as const;
 
