@@ -4,7 +4,7 @@ import { dirname, join } from "node:path";
 import { threadId } from "node:worker_threads";
 import { syncFile } from "../../synced-file.ts";
 import { giveName } from "./backup.ts";
-import { removeStaleBackups } from "./partial-copy.ts";
+import { partialBackupOf, removeStaleBackups } from "./partial-copy.ts";
 import { isSaved, savedCopyOf } from "./saved-copy.ts";
 
 /**
@@ -77,7 +77,7 @@ function writeCopy(db: Database, path: string): void {
   const name = savedCopyOf(path);
   removeStaleBackups(name);
   // Another thread of this process may save it at the same time.
-  const directory = `${name}.${process.pid}.${threadId}.partial`;
+  const directory = partialBackupOf(`${name}.${threadId}`);
   rmSync(directory, { recursive: true, force: true });
   mkdirSync(directory, { mode: 0o700 });
   try {

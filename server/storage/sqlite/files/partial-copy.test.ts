@@ -70,8 +70,16 @@ test("a backup removes what a killed one to its name left, and nothing else", as
   await writeDatabase(place.database, "Ada");
   const ended = launch(["--version"], {});
   await ended.exited;
-  const others = [`b.db.${process.ppid}.partial`, "other.db.1.partial", "b.db.x.partial", "b.db.partial"];
-  for (const name of [`b.db.${ended.pid}.partial`, ...others]) {
+  // Of a backup to "b.db.<number>" that is under way.
+  const underWay = `b.db.${ended.pid}.${process.ppid}.partial`;
+  const others = [
+    `b.db.${process.ppid}.partial`,
+    underWay,
+    "other.db.1.partial",
+    "b.db.x.partial",
+    "b.db.partial",
+  ];
+  for (const name of [`b.db.${ended.pid}.partial`, `b.db.0.${ended.pid}.partial`, ...others]) {
     mkdirSync(`${place.path}/${name}`);
     writeFileSync(`${place.path}/${name}/copy.db`, "a part");
   }

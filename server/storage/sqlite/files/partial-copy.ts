@@ -43,7 +43,7 @@ export function removeStaleBackups(to: string): void {
   const prefix = `${basename(to)}.`;
   for (const name of readdirSync(directory)) {
     const pid = name.startsWith(prefix)
-      ? /^(\d+)(?:\.\d+)?\.partial$/.exec(name.slice(prefix.length))?.[1]
+      ? /^(?:\d+\.)?(\d+)\.partial$/.exec(name.slice(prefix.length))?.[1]
       : undefined;
     if (pid !== undefined && !isRunning(Number(pid))) remove(join(directory, name));
   }

@@ -47,9 +47,10 @@ export async function restoreDatabase(
   }
   // The service would refuse it. A backup may have several, as in snapshots that share unchanged files.
   refuseSecondName(database);
-  if (existsSync(database) && isOpenInAnyProcess(database)) throw inUse(database);
+  const opened = openInOthers();
+  if (existsSync(database) && isAmong(opened, database)) throw inUse(database);
   // It would save again what it has, over what is written here after the restore.
-  if (isDeletedAndOpen(database)) throw inUse(database);
+  if (isAmongDeleted(opened, database)) throw inUse(database);
   const erasures = existsSync(database) ? erasuresIn(database, lockWaitMs) : null;
   // Before the backup is in its place: what fails afterwards must not hide that it is.
   const held = erasures === null ? null : heldIn(backup, erasures, lockWaitMs);
@@ -111,25 +112,25 @@ function inUse(database: string): CommandRefused {
   );
 }
 
-/**
- * Asks Linux's /proc, which also answers for a file too damaged for SQLite's locks; elsewhere it answers no.
- */
-function isOpenInAnyProcess(file: string): boolean {
+function isAmong(descriptors: readonly string[], file: string): boolean {
   const { dev, ino } = statSync(file);
-  return openInOthers()
+  return descriptors
     .map((fd) => unlessGone(() => statSync(fd)))
     .some((opened) => opened?.dev === dev && opened.ino === ino);
 }
 
-/** Whether another process has a file open that had this name, and has none any more (proc_pid_fd(5)). */
-function isDeletedAndOpen(file: string): boolean {
+/** Whether one is of a file that had this name, and has none any more (proc_pid_fd(5)). */
+function isAmongDeleted(descriptors: readonly string[], file: string): boolean {
   const directory = unlessGone(() => realpathSync(dirname(file)));
   if (directory === null) return false;
   const name = `${join(directory, basename(file))} (deleted)`;
-  return openInOthers().some((fd) => unlessGone(() => readlinkSync(fd)) === name);
+  return descriptors.some((fd) => unlessGone(() => readlinkSync(fd)) === name);
 }
 
-/** The open files of all other processes, as paths in /proc. */
+/**
+ * The open files of all other processes, as paths in Linux's /proc, which also answers for a file too damaged for
+ * SQLite's locks; elsewhere none.
+ */
 function openInOthers(): string[] {
   if (!existsSync("/proc/self/fd")) return [];
   return readdirSync("/proc")
