@@ -2,6 +2,7 @@
 
 import type { Customer } from "../client/customer.ts";
 import { parseEntityTag } from "../client/wire/entity-tag.ts";
+import { httpDateMs } from "../client/wire/http-date.ts";
 import type { CompleteReply, Reply } from "../client/wire/reply.ts";
 import { type Failure, isFailure } from "../outcome/failure.ts";
 import { type TokenEnd, tokenEndInWords } from "../outcome/token-end.ts";
@@ -22,8 +23,8 @@ const CLOCK_SKEW_MAX_MS = 60_000;
 /** @param nowMs the local clock, half-way between the request and its reply. */
 export function judgeClock(date: string | undefined, nowMs: number): Finding {
   const check = "clock";
-  const serverMs = Date.parse(date ?? "");
-  if (Number.isNaN(serverMs))
+  const serverMs = httpDateMs(date);
+  if (serverMs === undefined)
     return { check, verdict: "ok", found: "the server sends no Date to compare with" };
   const skewS = Math.round((nowMs - serverMs) / 1000);
   if (Math.abs(skewS) * 1000 <= CLOCK_SKEW_MAX_MS)

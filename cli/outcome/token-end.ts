@@ -1,4 +1,5 @@
 /** A service says in `Token-Expires` that the token of a request is near its end. */
+import { httpDateMs } from "../client/wire/http-date.ts";
 import { amount } from "./amount.ts";
 
 export type TokenEnd = {
@@ -12,8 +13,7 @@ export type TokenEnd = {
 export function tokenEndOf(fields: ReadonlyMap<string, string>, nowMs: number): TokenEnd | undefined {
   const atMs = Date.parse(fields.get("token-expires") ?? "");
   if (Number.isNaN(atMs)) return undefined;
-  const dateMs = Date.parse(fields.get("date") ?? "");
-  return { atMs, remainingMs: atMs - (Number.isNaN(dateMs) ? nowMs : dateMs) };
+  return { atMs, remainingMs: atMs - (httpDateMs(fields.get("date")) ?? nowMs) };
 }
 
 const HOUR_MS = 3_600_000;
