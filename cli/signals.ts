@@ -71,9 +71,8 @@ export function ownSignals(process: NodeJS.Process): Signals {
 }
 
 /**
- * Those that whoever started the process had it ignore: `nohup` SIGHUP, a script SIGINT of what it runs in the
- * background. A handler would undo that. None where the system does not show it, as on macOS: neither Bun nor
- * Node.js can be asked.
+ * Signals that the process was started to ignore: SIGHUP under `nohup`, SIGINT in the background of a script. A
+ * handler would end that. None where the system does not show them, as on macOS: Bun and Node.js can't tell.
  */
 function ignoredSignals(): ReadonlySet<(typeof SIGNALS)[number]> {
   const mask = BigInt(`0x${/^SigIgn:\s*([0-9a-f]+)$/m.exec(processStatus())?.[1] ?? 0}`);

@@ -1,19 +1,11 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "node:net";
-import { closeServers, listen } from "../tests/loopback-server.ts";
+import { closeServers, listen, OK, put } from "../tests/loopback-server.ts";
 import { SocketTransport } from "./socket-transport.ts";
 
 const settings = { timeoutMs: 60_000, proxy: undefined };
 const tls = { rejectUnauthorized: true };
 afterEach(closeServers);
-
-const put = (url: string) => ({
-  method: "PUT",
-  url: `${url}/customers/a`,
-  headers: [["If-Match", '"a"']] as const,
-  body: "{}",
-});
-const OK = 'HTTP/1.1 204 No Content\r\nETag: "b"\r\n\r\n';
 
 const CHUNKED = { body: "{}", framing: "chunked" } as const;
 

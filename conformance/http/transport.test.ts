@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from "bun:test";
 import type { Socket } from "node:net";
 import { createServer as createTlsServer, type TLSSocket } from "node:tls";
-import { closeServers, listen } from "../tests/loopback-server.ts";
+import { closeServers, listen, OK, put } from "../tests/loopback-server.ts";
 import { selfSigned } from "../tests/self-signed.ts";
 import type { Outgoing } from "./request-bytes.ts";
 import { Transport } from "./transport.ts";
@@ -16,14 +16,6 @@ const WAYS = {
   undici: (transport: Transport, outgoing: Outgoing) => transport.send(outgoing),
   sockets: (transport: Transport, outgoing: Outgoing) => transport.sockets.send(outgoing),
 } as const;
-
-const put = (url: string) => ({
-  method: "PUT",
-  url: `${url}/customers/a`,
-  headers: [["If-Match", '"a"']] as const,
-  body: "{}",
-});
-const OK = 'HTTP/1.1 204 No Content\r\nETag: "b"\r\n\r\n';
 
 test.each([
   ["that was asked for", [["Expect", "100-continue"]], false],

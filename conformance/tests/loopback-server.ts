@@ -28,3 +28,14 @@ export async function listen(act: (socket: Socket, bytes: string) => void): Prom
   const address = server.address();
   return `http://127.0.0.1:${typeof address === "object" ? address?.port : 0}`;
 }
+
+/** An ordinary write to such a server. */
+export const put = (url: string) => ({
+  method: "PUT",
+  url: `${url}/customers/a`,
+  headers: [["If-Match", '"a"']] as const,
+  body: "{}",
+});
+
+/** The reply to it. */
+export const OK = 'HTTP/1.1 204 No Content\r\nETag: "b"\r\n\r\n';

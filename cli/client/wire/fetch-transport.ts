@@ -1,5 +1,6 @@
 /** Requests over `fetch`, which browsers, Node, Deno and Bun have. */
 import { TIMER_MS_MAX } from "./deadline.ts";
+import { hasEmptyPort } from "./empty-port.ts";
 import { completeReply, noReply, type Transport } from "./reply.ts";
 
 type FetchOptions = {
@@ -77,8 +78,7 @@ function checkedBase(url: string): string {
   const { origin, pathname, username, password, search, hash } = parsed;
   if (username || password)
     throw new TypeError("url: holds credentials, which fetch refuses; give them as headers");
-  // It is left of a variable that was not set, and would stand for port 80.
-  if (/^https?:\/\/[^/?#]*:(?:[/?#]|$)/i.test(url)) throw new TypeError("url: holds no port after the colon");
+  if (hasEmptyPort(url)) throw new TypeError("url: holds no port after the colon");
   if (search || hash) throw new TypeError("url: holds a query or a fragment");
   return origin + pathname.replace(/\/+$/, "");
 }

@@ -1,3 +1,4 @@
+import { hasEmptyPort } from "../../client/wire/empty-port.ts";
 import { UsageError } from "../../outcome/failure.ts";
 
 /**
@@ -28,8 +29,7 @@ export function parseBaseUrl(text: string, source: string): string {
       "Give the URL without them, and the credentials as --header-env 'Authorization: $VARIABLE'.",
     );
   }
-  if (/^https?:\/\/[^/?#]*:(?:[/?#]|$)/i.test(text.trim())) {
-    // It is left of `http://host:$PORT`, and would stand for port 80.
+  if (hasEmptyPort(text.trim())) {
     throw new UsageError(
       `${source}: "${text}" has no port after the colon`,
       "Give the port, or no colon for the usual one. Was the variable set that should hold it?",
